@@ -1,0 +1,5 @@
+"""`python -m ctxrel.cli`."""
+
+from .app import main
+
+main()

@@ -1,0 +1,65 @@
+"""The `ctxrel` command: its parts, its errors and its exit codes."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ..evaluators.errors import CtxrelError, OutputLocked, RunError, UsageError
+from .commands import prompts, run
+from .console import write_error, write_out
+from .runs.runner import Interrupted
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NOT_FINISHED = 75
+
+app = typer.Typer(
+    name="ctxrel",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("run", epilog=run.EPILOG)(run.run)
+app.add_typer(prompts.app, name="prompts")
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001  # typer passes it so
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        write_out(f"ctxrel {version('ctxrel')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: ctxrel run sample_data/support_en.jsonl --model offline")
+def _options(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Judge whether the contexts that a RAG system retrieved are relevant to the question."""
+
+
+def exit_code(error: CtxrelError) -> int:
+    """The code of an error: 2 for usage and input, 75 for try again later, 130 and 143 for signals, else 1."""
+    if isinstance(error, Interrupted):
+        return 128 + error.number
+    if isinstance(error, OutputLocked):
+        return EXIT_NOT_FINISHED
+    return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
+
+
+def main() -> None:
+    """Run the command; the user's mistakes print one sentence, our bugs keep their traceback."""
+    try:
+        app()
+    except (UsageError, RunError, OutputLocked) as error:
+        write_error(f"ctxrel: {error}")
+        sys.exit(exit_code(error))
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing may be flushed to it at exit.
+        sys.stdout = None
+        sys.exit(EXIT_FAILED)

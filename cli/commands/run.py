@@ -1,0 +1,170 @@
+"""`ctxrel run`: judge a log."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...evaluators.definition import check_parameters
+from ...evaluators.errors import DefinitionError, UsageError
+from ...evaluators.jsontext import NotJSON, loads
+from ...evaluators.judges.openai_chat import DEFAULT_MODEL
+from ..console import ProgressKind, Reporter, duration, show_table, write_error
+from ..records.fields import Fields
+from ..records.paths import FieldPath
+from ..runs.job import Ending, RunOptions, run_job
+
+EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline -o /tmp/support.ctxrel"
+
+
+def run(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT", help="Logs (.jsonl, .parquet), folders or globs; - is JSON Lines on standard input."
+        ),
+    ],
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
+        ),
+    ] = None,
+    evaluator: Annotated[
+        list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
+    ] = ["context_relevance"],  # noqa: B006  # typer copies it
+    model: Annotated[
+        str, typer.Option("-m", "--model", help="The judge; offline needs no key and no network.")
+    ] = DEFAULT_MODEL,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="An OpenAI-compatible endpoint; OPENAI_BASE_URL by default."),
+    ] = None,
+    api_key_env: Annotated[
+        str, typer.Option(metavar="NAME", help="Variable that holds the key; a loopback endpoint needs none.")
+    ] = "OPENAI_API_KEY",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A request parameter, as reasoning_effort=low; null omits; repeatable."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option("-c", "--concurrency", min=1, max=1000, metavar="N", help="Requests in flight; 16 by default."),
+    ] = None,
+    question_field: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where the question stands, as meta.query.")
+    ] = None,
+    contexts_field: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where the contexts stand, as results[].text.")
+    ] = None,
+    answer_field: Annotated[str | None, typer.Option(metavar="PATH", help="Where the answer stands.")] = None,
+    id_field: Annotated[str | None, typer.Option(metavar="PATH", help="Where the record's id stands.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time for one attempt at a reply.")
+    ] = 60.0,
+    attempts: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Attempts at a record before it is an error row.")
+    ] = 5,
+    raise_on_failure: Annotated[
+        bool, typer.Option("--raise-on-failure", help="Stop at the first failed record; what was judged stays.")
+    ] = False,
+    progress: Annotated[
+        ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
+    ] = ProgressKind.AUTO,
+) -> None:
+    """Judge whether the retrieved contexts of a log are relevant to its questions.
+
+    Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
+    """
+    options = RunOptions(
+        inputs=inputs,
+        evaluators=evaluator,
+        model=model,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        parameters=parse_parameters(param or []),
+        concurrency=concurrency,
+        fields=Fields(
+            question=_path(question_field),
+            contexts=_path(contexts_field),
+            answer=_path(answer_field),
+            id=_path(id_field),
+        ),
+        limit=limit,
+        output=output,
+        store=store,
+        raise_on_failure=raise_on_failure,
+        timeout=timeout,
+        attempts=attempts,
+    )
+    reporter = Reporter(progress)
+    _finish(asyncio.run(run_job(options, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
+
+
+def parse_parameters(given: list[str]) -> dict[str, object]:
+    """Request parameters from KEY=VALUE; a value is JSON where it reads as JSON, else text. Raises UsageError."""
+    parameters: dict[str, object] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"{text!r} is no request parameter; write --param reasoning_effort=low")
+        try:
+            parameters[name] = loads(value)
+        except NotJSON:
+            parameters[name] = value
+    try:
+        check_parameters(parameters)
+    except DefinitionError as error:
+        raise UsageError(str(error)) from None
+    return parameters
+
+
+def _path(text: str | None) -> FieldPath | None:
+    return None if text is None else FieldPath(text)
+
+
+def _finish(ending: Ending, *, quiet: bool) -> None:
+    if not quiet:
+        show_ending(ending)
+    if ending.error:
+        raise ending.error
+
+
+def show_ending(ending: Ending) -> None:
+    """The final table, and where the results are."""
+    rows = [
+        [name, _number(block["score"]), _interval(block["interval_95"]), f"{block['evaluated']:,}", _errors(block)]
+        for name, block in ending.summary["evaluators"].items()
+    ]
+    columns = ["evaluator", "score", "95 % interval", "evaluated", "errors"]
+    judge = ending.summary["judge"]
+    show_table("; ".join([f"judge: {judge['model']}", *judge["notices"]]), columns, rows, to_stderr=True)
+    requests, seconds = ending.summary["requests"], ending.summary["timings"]["seconds"]
+    write_error(
+        f"{requests['sent']:,} requests sent, {requests['reused']:,} replies reused, "
+        f"{requests['not_needed']:,} records without a request, {duration(seconds)}"
+    )
+    if ending.folder:
+        write_error(f"results: {ending.folder / ('results.jsonl.part' if ending.error else 'results.jsonl')}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _interval(value: tuple[float, float] | None) -> str:
+    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"
+
+
+def _errors(block: dict[str, Any]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in block["errors"].items()) or "none"

@@ -1,0 +1,173 @@
+"""What a person or a log sees of ctxrel: results on stdout, everything else on stderr."""
+
+import sys
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ..evaluators.judges.asking import Asker
+from .runs.runner import Course
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+_HEARTBEAT_SECONDS = 30.0
+_JSON_SECONDS = 5.0
+_BAR_SECONDS = 0.25
+
+
+class ProgressKind(StrEnum):
+    """How progress is shown."""
+
+    AUTO = "auto"
+    BAR = "bar"
+    PLAIN = "plain"
+    JSON = "json"
+    NONE = "none"
+
+
+def write_out(text: str) -> None:
+    """A command's result, on standard output."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def write_error(message: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()
+
+
+class Reporter:
+    """Tells how a run goes, in the way the user chose."""
+
+    def __init__(self, kind: ProgressKind) -> None:
+        # FORCE_COLOR makes rich write cursor codes into pipes: the terminal itself is asked.
+        automatic = ProgressKind.BAR if sys.stderr.isatty() else ProgressKind.PLAIN
+        self._kind = automatic if kind is ProgressKind.AUTO else kind
+        self.interval = {ProgressKind.BAR: _BAR_SECONDS, ProgressKind.JSON: _JSON_SECONDS}.get(
+            self._kind, _HEARTBEAT_SECONDS
+        )
+        self._started = time.monotonic()
+        self._bar: _ProgressBar | None = None
+
+    def note(self, message: str) -> None:
+        """Something worth knowing."""
+        if self._kind in (ProgressKind.BAR, ProgressKind.PLAIN):
+            self._line(message)
+
+    def warn(self, message: str) -> None:
+        """Something that may need action."""
+        if self._kind in (ProgressKind.BAR, ProgressKind.PLAIN):
+            self._line(f"note: {message}")
+
+    def progress(self, course: Course, asker: Asker, *, ended: bool) -> None:
+        """How far the run is."""
+        seconds = time.monotonic() - self._started
+        if self._kind is ProgressKind.BAR:
+            self._show_bar(course, asker, ended=ended)
+        elif self._kind is ProgressKind.JSON:
+            write_error(progress_json(course, asker, seconds))
+        elif self._kind is ProgressKind.PLAIN and not ended:
+            write_error(progress_line(course, asker, seconds))
+
+    def _line(self, message: str) -> None:
+        if self._bar:
+            self._bar.print(message)
+        else:
+            write_error(message)
+
+    def _show_bar(self, course: Course, asker: Asker, *, ended: bool) -> None:
+        if self._bar is None:
+            self._bar = _ProgressBar()
+        self._bar.update(course, asker, time.monotonic() - self._started)
+        if ended:
+            self._bar.close()
+            self._bar = None
+
+
+class _ProgressBar:
+    """A rich progress bar on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  # 0.12 s that --help need not pay
+        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+        self._bar: Bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[facts]}"),
+            console=Console(stderr=True), transient=True, auto_refresh=False,
+        )  # fmt: skip
+        self._task = self._bar.add_task("judging", total=None, facts="")
+        self._bar.start()
+
+    def update(self, course: Course, asker: Asker, seconds: float) -> None:
+        total = None if course.fraction is None else 1.0
+        facts = progress_line(course, asker, seconds)
+        self._bar.update(self._task, total=total, completed=course.fraction or 0, facts=facts, refresh=True)
+
+    def print(self, message: str) -> None:
+        self._bar.console.print(message, markup=False, highlight=False)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+def progress_line(course: Course, asker: Asker, seconds: float) -> str:
+    """Rows, rate, failures, tokens and time left in a line."""
+    parts = [f"{course.rows:,} rows", f"{course.rows / seconds if seconds else 0:,.1f}/s"]
+    if course.failed:
+        parts.append(f"{course.failed:,} failed")
+    if tokens := asker.usage.input_tokens + asker.usage.output_tokens:
+        parts.append(f"{tokens:,} tokens")
+    if course.fraction:
+        parts.append(f"{course.fraction:.0%}")
+        parts.append(f"{duration(seconds / course.fraction - seconds)} left")
+    return ", ".join(parts)
+
+
+def progress_json(course: Course, asker: Asker, seconds: float) -> str:
+    """The same for a program that reads along."""
+    return orjson.dumps(
+        {
+            "rows": course.rows,
+            "failed": course.failed,
+            "sent": asker.sent,
+            "reused": course.reused,
+            "tokens": asker.usage._asdict(),
+            "fraction": course.fraction,
+            "seconds": round(seconds, 3),
+        }
+    ).decode()
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 05 min`."""
+    if seconds < 60:  # noqa: PLR2004
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"  # noqa: PLR2004
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool) -> None:
+    """A table for people: drawn on a terminal, plain columns in a pipe."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    if not stream.isatty():
+        stream.write(f"{title}\n{plain_table(columns, rows)}" if title else plain_table(columns, rows))
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    Console(file=stream).print(table, markup=False)
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns padded with spaces."""
+    lines = [list(columns), *map(list, rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in padded)

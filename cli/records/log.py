@@ -1,0 +1,134 @@
+"""A run's whole input: every file checked before the first record is judged."""
+
+import glob
+import io
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ...evaluators.errors import InputError
+from ...evaluators.record import Record
+from .fields import Fields, Mapping, find_mapping
+from .jsonl import JsonLinesFile, JsonLinesPipe
+from .parquet import MAGIC, ParquetFile
+from .source import Source
+
+STDIN = "-"
+_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+_PROBED = 50
+"""Rows by which the fields of a file are recognised."""
+
+
+class Position(NamedTuple):
+    """A record and how much of the input is read with it."""
+
+    record: Record
+    fraction: float | None
+    """0 to 1; None where the input's size is unknown."""
+
+
+class Log:
+    """Records of one or several files, in order."""
+
+    def __init__(self, parts: Sequence[tuple[Source, Mapping]], *, limit: int | None) -> None:
+        self._parts = parts
+        self._limit = limit
+
+    @property
+    def names(self) -> list[str]:
+        """The files, as they are named in messages."""
+        return [source.name for source, _ in self._parts]
+
+    def mappings(self) -> dict[str, list[str]]:
+        """Each mapping in a line, with the files it holds for."""
+        found: dict[str, list[str]] = {}
+        for source, mapping in self._parts:
+            found.setdefault(mapping.describe(), []).append(source.name)
+        return found
+
+    def records(self) -> Iterator[Position]:
+        """All records, up to the limit. Raises InputError where a file cannot be read on."""
+        return islice(self._all_records(), self._limit)
+
+    def _all_records(self) -> Iterator[Position]:
+        sizes = [source.size for source, _ in self._parts]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        index = 0
+        before = 0.0
+        for source, mapping in self._parts:
+            for row in source.rows(mapping.columns):
+                yield Position(mapping.record(row, index), (before + row.done) / total if total else None)
+                index += 1
+            before += source.size or 0
+
+
+def open_log(inputs: Sequence[str], fields: Fields, *, limit: int | None = None) -> Log:
+    """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
+    sources = [_open_pipe("<stdin>", 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
+    return Log([(source, _map(source, fields)) for source in sources], limit=limit)
+
+
+def _expand(inputs: Sequence[str]) -> list[str]:
+    if inputs.count(STDIN) > 1:
+        raise InputError("standard input (-) can be read only once")
+    return [name for given in inputs for name in _matches(given)]
+
+
+def _matches(given: str) -> list[str]:
+    path = Path(given)
+    if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
+        return [given]
+    if path.is_dir():
+        found = sorted(str(entry) for entry in path.iterdir() if entry.suffix in _SUFFIXES and entry.is_file())
+        what = f"the folder {given!r} holds no {', '.join(_SUFFIXES)} file"
+    else:
+        found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
+        what = f"no file {given!r}"
+    if not found:
+        raise InputError(f"{what}; check the path")
+    return found
+
+
+def _open_file(path: Path) -> Source:
+    try:
+        if not path.is_file():
+            return _open_pipe(str(path), os.open(path, os.O_RDONLY))
+        with path.open("rb") as stream:
+            head = stream.read(4)
+        return _by_content(path, head)
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+
+
+def _by_content(path: Path, head: bytes) -> Source:
+    if head == MAGIC:
+        return ParquetFile(path)
+    if path.suffix == ".parquet":
+        raise InputError(f"{str(path)!r} is no Parquet file: it does not start with PAR1")
+    if path.suffix in (".jsonl", ".ndjson", ".json"):
+        return JsonLinesFile(path)
+    raise InputError(
+        f"cannot tell the format of {str(path)!r} by {path.suffix or 'a name without suffix'!r}; "
+        f"known are {', '.join(_SUFFIXES)}, and - for JSON Lines on standard input"
+    )
+
+
+def _open_pipe(name: str, descriptor: int) -> JsonLinesPipe:
+    # Not sys.stdin: a thread that waits in it would hold its lock when the program ends.
+    return JsonLinesPipe(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
+
+
+def _map(source: Source, fields: Fields) -> Mapping:
+    """The mapping by the first rows; a pipe is asked for no more of them than it takes."""
+    if source.size is not None:
+        return find_mapping(source.peek(_PROBED), fields, source.name)
+    for most in range(1, _PROBED):
+        rows = source.peek(most)
+        try:
+            return find_mapping(rows, fields, source.name)
+        except InputError:
+            if len(rows) < most:
+                raise
+    return find_mapping(source.peek(_PROBED), fields, source.name)

@@ -1,0 +1,30 @@
+"""What every log format offers: its rows, one after the other."""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+
+class Row(NamedTuple):
+    """One entry of a log as it was read."""
+
+    where: str
+    """`file:line`, for messages."""
+    value: dict[str, object] | None
+    """None where the entry is no object; then `problem` says why."""
+    problem: str | None
+    done: float
+    """Bytes of the file that are behind this row, as far as the format lets one tell."""
+
+
+class Source(Protocol):
+    """A log that can be read row by row in bounded memory."""
+
+    name: str
+    size: int | None
+    """Bytes in all, None for a pipe."""
+
+    def peek(self, most: int) -> list[Row]:
+        """The first rows, without using them up; a pipe gives no more than `most` and waits for them."""
+
+    def rows(self, columns: frozenset[str] | None = None) -> Iterator[Row]:
+        """All rows; `columns` are the top-level fields that are needed, None for all. Raises InputError."""

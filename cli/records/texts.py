@@ -1,0 +1,79 @@
+"""Questions, contexts and ids out of whatever a log holds in their place."""
+
+from ...evaluators.jsontext import replace_surrogates
+
+_TEXT_KEYS = (
+    "text",
+    "content",
+    "page_content",
+    "document.content",
+    "passage",
+    "chunk",
+    "chunk_text",
+    "document",
+    "body",
+    "snippet",
+    "context",
+    "node",
+)
+"""Keys under which logs keep the text of a context, the usual ones first."""
+
+
+class Unfit(ValueError):
+    """The value cannot stand for a question or a context; the message goes on from the field's name."""
+
+
+def question_of(value: object) -> str:
+    """The text of a question. Raises Unfit."""
+    if not isinstance(value, str):
+        raise Unfit(f"is {_kind(value)}, not a text")
+    if not value.strip():
+        raise Unfit("is empty")
+    return replace_surrogates(value)
+
+
+def contexts_of(value: object) -> tuple[str, ...]:
+    """The texts of contexts: of a list, of one text or of one object. Raises Unfit.
+
+    A null beside texts is a blank context, so that the others keep their rank; nothing but nulls is no retrieval.
+    """
+    if isinstance(value, (str, dict)):
+        return (_text_of(value),)
+    if not isinstance(value, list):
+        raise Unfit(f"is {_kind(value)}, not a list of texts")
+    if value and all(item is None for item in value):
+        raise Unfit("holds nothing but null")
+    return tuple("" if item is None else _text_of(item, position) for position, item in enumerate(value))
+
+
+def id_of(value: object, index: int) -> str:
+    """The record's own id as a text, its index where it has none."""
+    return str(index) if value is None or value == "" else replace_surrogates(str(value))
+
+
+def _text_of(value: object, position: int | None = None) -> str:
+    place = "" if position is None else f"[{position}]"
+    inner = value
+    for _ in range(3):  # {"document": {"content": {"text": ...}}}
+        if not isinstance(inner, dict):
+            break
+        inner = next((inner[key] for key in _TEXT_KEYS if inner.get(key) is not None), None)
+    if isinstance(inner, str):
+        return replace_surrogates(inner)
+    if isinstance(value, dict):
+        raise Unfit(
+            f"{place} has no text under {', '.join(_TEXT_KEYS[:4])} …; it has {', '.join(map(str, value))}".strip()
+        )
+    raise Unfit(f"{place} is {_kind(value)}, not a text".strip())
+
+
+def _kind(value: object) -> str:
+    names = {
+        type(None): "null",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)

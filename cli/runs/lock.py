@@ -1,0 +1,50 @@
+"""One run at a time at an output."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from ...evaluators.errors import OutputError, OutputLocked
+
+
+@contextmanager
+def hold_lock(folder: Path) -> Iterator[None]:
+    """Hold the folder; the system lets go of it however the process ends. Raises OutputLocked at once."""
+    try:
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise OutputError(f"cannot write to {str(folder)!r}: {error.strerror}") from None
+    try:
+        _take(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 1000, 0)
+        raise OutputLocked(
+            f"{_name(holder)} works at {str(folder)!r}; wait for it, then run the same command"
+        ) from None
+    except OSError as error:
+        raise OutputError(
+            f"cannot lock {str(folder)!r}: {error.strerror}; choose a local folder with --output"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, orjson.dumps({"pid": os.getpid(), "host": socket.gethostname()}), 0)
+
+
+def _name(holder: bytes) -> str:
+    try:
+        who = orjson.loads(holder)
+        return f"another run (process {who['pid']} on {who['host']})"
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return "another run"

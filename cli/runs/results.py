@@ -1,0 +1,132 @@
+"""Result rows: one per record and evaluator, in input order, nothing volatile in them."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from ...evaluators.errors import OutputError
+from ...evaluators.evaluator import Evaluator
+from ...evaluators.judging import Outcome
+from ...evaluators.record import Record
+
+_BUFFERED = 1 << 16
+
+
+def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
+    """The row as a line of JSON."""
+    evaluation, failure = outcome.evaluation, outcome.failure
+    row: dict[str, object] = {
+        "index": record.index,
+        "id": record.id,
+        "evaluator": evaluator.name,
+        "status": "evaluated" if evaluation else "error",
+        "score": evaluation.score if evaluation else None,
+        "question": record.question,
+        **(evaluation.outputs if evaluation else evaluator.empty_outputs),
+        "model": outcome.model,
+        "prompt": evaluator.prompt,
+        "usage": outcome.usage._asdict(),
+        "error": {"kind": failure.kind, "message": failure.message} if failure else None,
+    }
+    if outcome.requests > 1:
+        row["requests"] = outcome.requests
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+class Results(Protocol):
+    """Where rows go."""
+
+    def write(self, row: bytes) -> None:
+        """Add a row. Raises OutputError."""
+
+    def flush(self) -> None:
+        """Let others see what was written. Raises OutputError."""
+
+    def finish(self, *, complete: bool) -> None:
+        """End the output. Raises OutputError."""
+
+
+class ResultsFile:
+    """`results.jsonl`, growing as `results.jsonl.part` until the run is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(f"{path.name}.part")
+        try:
+            self._stream = open(self._part, "wb", buffering=_BUFFERED, opener=_private)  # noqa: SIM115  # Path.open knows no opener
+        except OSError as error:
+            raise OutputError(f"cannot write {str(self._part)!r}: {error.strerror}") from None
+
+    def write(self, row: bytes) -> None:
+        """Add a row. Raises OutputError."""
+        try:
+            self._stream.write(row)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def flush(self) -> None:
+        """Let others see what was written. Raises OutputError."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def finish(self, *, complete: bool) -> None:
+        """Close; give a complete file its name. Raises OutputError."""
+        try:
+            self._stream.close()
+            if complete:
+                self._part.replace(self._path)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> OutputError:
+        return OutputError(f"cannot write {str(self._part)!r}: {error.strerror}; what was judged is kept in the store")
+
+
+class ResultsStream:
+    """Rows on standard output, flushed as they come."""
+
+    def __init__(self, descriptor: int = 1) -> None:
+        # Not sys.stdout: the interpreter would flush it once more after the reader has gone.
+        self._descriptor = descriptor
+        self._buffer = bytearray()
+
+    def write(self, row: bytes) -> None:
+        """Add a row. Raises OutputError."""
+        self._buffer += row
+        if len(self._buffer) >= _BUFFERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what was written. Raises OutputError."""
+        try:
+            while self._buffer:
+                del self._buffer[: os.write(self._descriptor, self._buffer)]
+        except OSError as error:
+            self._buffer.clear()
+            if error.errno == errno.EPIPE:
+                raise OutputError("standard output was closed before the run ended") from None
+            raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+
+    def finish(self, *, complete: bool) -> None:  # noqa: ARG002  # a stream has no name to give
+        """Hand over the rest. Raises OutputError."""
+        self.flush()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The file whole or not at all. Raises OutputError."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with open(part, "wb", opener=_private) as stream:
+            stream.write(data)
+        part.replace(path)
+    except OSError as error:
+        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,248 @@
+"""The run itself: read, judge, write in order, and end well whatever happens."""
+
+import asyncio
+import signal
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+
+import orjson
+
+from ...evaluators.errors import InputError, RecordFailed, RunError
+from ...evaluators.evaluator import Evaluator
+from ...evaluators.judging import Judging, Outcome
+from ...evaluators.record import Record
+from ..records.log import Log, Position
+from .feed import Feed
+from .results import Results, result_row
+from .tally import Tally
+
+GRACE_SECONDS = 30.0
+"""How long what is in flight may take to finish once the run is to end."""
+_AHEAD = 64
+_UNWRITTEN_ROWS = 4096
+_UNWRITTEN_BYTES = 32 << 20
+_FLUSH_SECONDS = 0.5
+_SETTLE_SECONDS = 0.05
+"""For replies that have just arrived to become rows."""
+
+
+class Interrupted(RunError):
+    """A signal asked the run to end."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(f"stopped by {number.name}; run the same command again to go on")
+        self.number = number
+
+
+class _Line(NamedTuple):
+    """A finished row that waits for its turn."""
+
+    row: bytes
+    evaluator: str
+    outcome: Outcome
+    fraction: float | None
+
+
+@dataclass(kw_only=True)
+class Course:
+    """How far a run has come, for progress and summary."""
+
+    tallies: dict[str, Tally]
+    records: int = 0
+    """Records read."""
+    rows: int = 0
+    """Rows written."""
+    fraction: float | None = None
+    """Share of the input that is done, None where its size is unknown."""
+    reused: int = 0
+    """Requests answered from the store."""
+    unasked: int = 0
+    """Rows that needed no request."""
+    models: Counter[str] = field(default_factory=Counter)
+    """Rows by the model's name as the endpoint returned it."""
+    fingerprint: str | None = None
+    """Hash over questions, contexts and answers in order; None until the whole input is read."""
+
+    @property
+    def failed(self) -> int:
+        """Rows that are errors."""
+        return sum(tally.errors.total() for tally in self.tallies.values())
+
+
+class Runner:
+    """One pass over a log."""
+
+    def __init__(
+        self,
+        log: Log,
+        evaluators: Sequence[Evaluator],
+        judging: Judging,
+        results: Results,
+        *,
+        raise_on_failure: bool = False,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.course = Course(tallies={evaluator.name: Tally(evaluator.prompt) for evaluator in evaluators})
+        self.judging = judging
+        self._log = log
+        self._evaluators = evaluators
+        self._results = results
+        self._raise_on_failure = raise_on_failure
+        self._grace = grace
+        self._queue: deque[asyncio.Task[_Line]] = deque()
+        self._unwritten = 0
+        # Twice as many as can be in flight, so that those that wait for another try hold up nobody.
+        self._room = asyncio.Semaphore(2 * judging.asker.judge.concurrency + _AHEAD)
+        self._progressed = asyncio.Event()
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._hurry = asyncio.Event()
+
+    async def run(self) -> None:
+        """Judge the whole log. Raises RunError (also Interrupted) where the run ends before it."""
+        async with self._signals(), self._flushing():
+            dispatcher = asyncio.create_task(self._dispatch())
+            try:
+                await asyncio.wait({dispatcher, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+                if dispatcher.done() and (error := dispatcher.exception()):
+                    self._end(error)
+                if self._ended.done():
+                    await self._drain()
+                    self._ended.result()
+            finally:
+                dispatcher.cancel()
+                await asyncio.gather(dispatcher, return_exceptions=True)
+                await self._cancel_all()
+
+    async def _dispatch(self) -> None:
+        feed = Feed(self._log.records(), ahead=_AHEAD)
+        fingerprint = blake2b(digest_size=16)
+        try:
+            async for position in feed:
+                record = position.record
+                fingerprint.update(
+                    orjson.dumps((record.question, record.contexts, record.answer, bool(record.problem)))
+                )
+                self.course.records += 1
+                for evaluator in self._evaluators:
+                    await self._start(position, evaluator)
+        except InputError as error:
+            raise RunError(str(error)) from error
+        finally:
+            feed.stop()
+        while self._queue:
+            await self._wait_for_progress()
+        self.course.fingerprint = fingerprint.hexdigest()
+
+    async def _start(self, position: Position, evaluator: Evaluator) -> None:
+        while len(self._queue) >= _UNWRITTEN_ROWS or self._unwritten > _UNWRITTEN_BYTES:
+            await self._wait_for_progress()
+        await self._room.acquire()
+        task = asyncio.create_task(self._judge(position, evaluator))
+        task.add_done_callback(self._advance)
+        self._queue.append(task)
+
+    async def _wait_for_progress(self) -> None:
+        self._progressed.clear()
+        await self._progressed.wait()
+
+    async def _judge(self, position: Position, evaluator: Evaluator) -> _Line:
+        try:
+            outcome = await self.judging.judge(position.record, evaluator)
+        finally:
+            self._room.release()
+        row = result_row(position.record, evaluator, outcome)
+        self._unwritten += len(row)
+        if outcome.failure and self._raise_on_failure:
+            self._end(RecordFailed(_failed_record(position.record, outcome)))
+        return _Line(row, evaluator.name, outcome, position.fraction)
+
+    def _advance(self, finished: asyncio.Task[_Line]) -> None:
+        """Write the rows whose turn it is."""
+        if not finished.cancelled() and (error := finished.exception()):
+            self._end(error)
+        try:
+            while self._queue and _is_good(self._queue[0]):
+                self._write(self._queue.popleft().result())
+        except RunError as error:
+            self._end(error)
+        self._progressed.set()
+
+    def _write(self, line: _Line) -> None:
+        self._results.write(line.row)
+        self._unwritten -= len(line.row)
+        course, outcome = self.course, line.outcome
+        course.tallies[line.evaluator].add(outcome)
+        course.rows += 1
+        course.fraction = line.fraction
+        course.reused += outcome.reused
+        course.unasked += outcome.requests == 0
+        if outcome.model:
+            course.models[outcome.model] += 1
+
+    def _end(self, error: BaseException) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(error)
+            self.judging.asker.limiter.close()
+
+    async def _drain(self) -> None:
+        """Let what is in flight finish, for as long as the grace lasts and nobody is in a hurry."""
+        waits = [asyncio.ensure_future(wait) for wait in (self.judging.asker.limiter.idle(), self._hurry.wait())]
+        await asyncio.wait(waits, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        await asyncio.sleep(0 if self._hurry.is_set() else _SETTLE_SECONDS)
+
+    async def _cancel_all(self) -> None:
+        tasks = list(self._queue)
+        for task in tasks:
+            task.cancel()
+        await self.judging.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _signals(self) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        for number in numbers:
+            loop.add_signal_handler(number, self._signalled, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if self._ended.done():
+            self._hurry.set()
+        self._end(Interrupted(number))
+
+    @asynccontextmanager
+    async def _flushing(self) -> AsyncIterator[None]:
+        flusher = asyncio.create_task(self._flush_often())
+        try:
+            yield
+        finally:
+            flusher.cancel()
+            await asyncio.gather(flusher, return_exceptions=True)
+
+    async def _flush_often(self) -> None:
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            try:
+                self._results.flush()
+            except RunError as error:
+                self._end(error)
+
+
+def _is_good(task: asyncio.Task[_Line]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
+
+
+def _failed_record(record: Record, outcome: Outcome) -> str:
+    failure = outcome.failure
+    assert failure is not None  # noqa: S101  # asked for failed records only
+    return f"record {record.id!r} ({record.where}) failed: {failure.kind}: {failure.message}"

@@ -1,0 +1,64 @@
+"""The machine-readable account of a run."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import orjson
+
+from ...evaluators.errors import RunError
+from ...evaluators.judges.asking import Asker
+from .runner import Course, Interrupted
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a run was asked to do."""
+
+    files: list[str]
+    fields: list[str]
+    """The field mappings in use, a line each."""
+    configuration: Mapping[str, object]
+    """Effective options; no secret is among them."""
+    started: dt.datetime
+
+
+def build_summary(
+    course: Course, asker: Asker, setting: Setting, *, notices: list[str], error: RunError | None
+) -> dict[str, object]:
+    """The summary as it goes into summary.json; `error` is why the run ended early.
+
+    `status` is `complete`, `interrupted` or `failed`; tokens are those this run paid for.
+    """
+    ended = dt.datetime.now(dt.UTC)
+    return {
+        "schema": SCHEMA_VERSION,
+        "version": version("ctxrel"),
+        "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
+        "error": str(error) if error else None,
+        "evaluators": {name: tally.summary() for name, tally in course.tallies.items()},
+        "judge": {"model": asker.judge.model, "models": dict(course.models), "notices": notices},
+        "input": {
+            "files": setting.files,
+            "fields": setting.fields,
+            "records": course.records,
+            "fingerprint": course.fingerprint,
+        },
+        "requests": {"sent": asker.sent, "reused": course.reused, "not_needed": course.unasked},
+        "tokens": asker.usage._asdict(),
+        "cost": None,
+        "timings": {
+            "started": setting.started.isoformat(timespec="seconds"),
+            "ended": ended.isoformat(timespec="seconds"),
+            "seconds": round((ended - setting.started).total_seconds(), 3),
+        },
+        "configuration": setting.configuration,
+    }
+
+
+def summary_bytes(summary: dict[str, object]) -> bytes:
+    """The summary as indented JSON."""
+    return orjson.dumps(summary, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,52 @@
+"""JSON as it is met: orjson first, the standard library where orjson is stricter than people's files."""
+
+import json
+import re
+
+import orjson
+
+_LENIENT = re.compile(r"NaN|Infinity|\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NotJSON(ValueError):
+    """The text is no JSON; the message says what is wrong where."""
+
+
+def loads(text: str | bytes) -> object:
+    """The value of a JSON text; bare NaN and Infinity become null, lone surrogates U+FFFD.
+
+    Raises NotJSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return _loads_slowly(text, error)
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with lone surrogates, which UTF-8 cannot hold, as U+FFFD; its length stays."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _loads_slowly(text: str | bytes, error: orjson.JSONDecodeError) -> object:
+    """For what orjson rejects and json takes: NaN, Infinity, lone surrogates."""
+    try:
+        if not _LENIENT.search(text if isinstance(text, str) else text.decode()):
+            raise error
+        value = json.loads(text, parse_constant=lambda _: None)
+    except UnicodeDecodeError:
+        raise NotJSON("not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise NotJSON(f"{error.msg} at column {error.colno}") from None
+    return _clean(value)
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_surrogates(key): _clean(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""Who answers: any OpenAI-compatible endpoint, or the offline judge."""

@@ -1,0 +1,29 @@
+"""What a judge is: whoever answers a request with a reply."""
+
+from typing import Protocol
+
+from ..prompt import Prompt, Request
+from ..replies import Reply
+
+
+class Judge(Protocol):
+    """Answers requests; knows nothing of records, stores and retries."""
+
+    model: str
+    concurrency: int
+    """How many requests it can work at once."""
+
+    def fingerprint(self, prompt: Prompt) -> bytes:
+        """A hash over everything but the record that can change the answer."""
+
+    async def open(self) -> None:
+        """Called once before the first request. Raises RunError or UsageError."""
+
+    async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
+        """One attempt at a reply; `enlarged` doubles the room for it.
+
+        Raises Failure for this request and RunError where no other request can succeed either.
+        """
+
+    async def close(self) -> None:
+        """Called once after the last request."""

@@ -1,0 +1,257 @@
+"""The judge behind any OpenAI-compatible chat completions endpoint."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+from ..errors import Failure, FailureKind, RunError, UsageError
+from ..jsontext import NotJSON, loads, replace_surrogates
+from ..prompt import Prompt, Request, digest
+from ..replies import Reply, Usage
+from .dialect import LIMITS, Dialect, named_parameter
+
+if TYPE_CHECKING:
+    import openai
+
+DEFAULT_MODEL = "gpt-5-mini"
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+# Models that reason take no temperature.
+_REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
+_HEADERS = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where the judge is, and with what it is asked."""
+
+    model: str = DEFAULT_MODEL
+    base_url: str = DEFAULT_BASE_URL
+    api_key: str = field(default="", repr=False)
+    """Empty where a loopback endpoint needs none."""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    """Request parameters that win over the evaluator's; None leaves one out."""
+    timeout: float = 60.0
+    """Seconds for one attempt, from sending to the last byte."""
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return urlsplit(self.base_url).netloc
+
+    @property
+    def shown_url(self) -> str:
+        """The base URL without credentials and query, for messages and files."""
+        return show_url(self.base_url)
+
+
+def show_url(url: str) -> str:
+    """A URL without the parts that may hold secrets."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def find_endpoint(
+    *, model: str, base_url: str | None, api_key_env: str, parameters: Mapping[str, object], timeout: float
+) -> Endpoint:
+    """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work."""
+    url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            f"{show_url(url)!r} is no base URL; write it like {DEFAULT_BASE_URL} or http://localhost:11434/v1"
+        )
+    if "@" in parts.netloc:
+        raise UsageError("the base URL holds a user name or password; name a variable with the key by --api-key-env")
+    key = os.environ.get(api_key_env, "").strip()
+    if not key and not _is_loopback(parts.hostname):
+        raise UsageError(
+            f"no API key for {parts.hostname}: set the environment variable {api_key_env}, "
+            "name another with --api-key-env, or try --model offline, which needs none"
+        )
+    if not key.isascii() or not key.isprintable():
+        raise UsageError(f"the API key in {api_key_env} holds characters no key has; copy it again")
+    return Endpoint(model=model, base_url=url, api_key=key, parameters=parameters, timeout=timeout)
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+class _Body(NamedTuple):
+    """A request's bytes around the record."""
+
+    head: bytes
+    tail: bytes
+    parameters: dict[str, object]
+
+
+class ChatJudge:
+    """Asks one endpoint, in the strictest way it takes, and says nothing of retries."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        concurrency: int,
+        dialect: Dialect | None = None,
+        on_dialect: Callable[[Dialect], None] = lambda _: None,
+        on_notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.model = endpoint.model
+        self.concurrency = concurrency
+        self.dialect = dialect or Dialect()
+        self._endpoint = endpoint
+        self._on_dialect = on_dialect
+        self._on_notice = on_notice
+        self._client: openai.AsyncOpenAI | None = None
+        self._body = lru_cache(maxsize=64)(self._build_body)
+
+    def fingerprint(self, prompt: Prompt) -> bytes:
+        """A hash over what is wanted: a dialect found out later changes no key."""
+        return digest(self._endpoint.host, self.model, self._wanted(prompt), prompt.name, prompt.system, prompt.schema)
+
+    async def open(self) -> None:
+        """Ask the endpoint for the model. Raises EndpointError where no request can succeed."""
+        from .preflight import check_model  # noqa: PLC0415  # brings the openai package
+
+        await check_model(self._connect(), self._endpoint, self._on_notice)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
+        """One attempt at a reply, repeated only where the endpoint does not take a parameter.
+
+        Raises Failure and RunError.
+        """
+        from . import translate  # noqa: PLC0415  # brings the openai package
+
+        while True:
+            dialect = self.dialect
+            try:
+                return decode_completion(await self._send(request, dialect, enlarged=enlarged))
+            except translate.FOREIGN as error:
+                if not self._adapt(error, request.prompt, dialect, enlarged=enlarged):
+                    raise self._translated(error) from error
+
+    def _translated(self, error: Exception) -> Failure | RunError:
+        from .translate import translate  # noqa: PLC0415
+
+        endpoint = self._endpoint
+        return translate(error, model=self.model, url=endpoint.shown_url, timeout=endpoint.timeout)
+
+    async def _send(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
+        import httpx2  # noqa: PLC0415  # arrives with openai
+
+        body = self._body(request.prompt, dialect, enlarged)
+        user = orjson.dumps(replace_surrogates(request.user))
+        async with asyncio.timeout(self._endpoint.timeout):
+            response: httpx2.Response = await self._connect().post(
+                "/chat/completions",
+                content=body.head + user + body.tail,
+                cast_to=httpx2.Response,
+                options={"headers": _HEADERS},
+            )
+        return response.content
+
+    def _build_body(self, prompt: Prompt, dialect: Dialect, enlarged: bool) -> _Body:  # noqa: FBT001
+        parameters = dialect.parameters(self._wanted(prompt))
+        if enlarged:
+            parameters = {name: _doubled(value) if name in LIMITS else value for name, value in parameters.items()}
+        system = {"role": "system", "content": prompt.system}
+        parameters |= dialect.format_of(prompt)
+        body = orjson.dumps({"model": self.model, **parameters, "messages": [system, {"role": "user", "content": ""}]})
+        return _Body(body[: -len(b'""}]}')], b"}]}", parameters)
+
+    def _wanted(self, prompt: Prompt) -> dict[str, object]:
+        defaults = {} if _REASONING.match(self.model) else {"temperature": 0}
+        wanted = {**defaults, **prompt.parameters, **self._endpoint.parameters}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def _adapt(self, error: Exception, prompt: Prompt, dialect: Dialect, *, enlarged: bool) -> bool:
+        """Whether asking again in another dialect may help; several requests may find out at once."""
+        import openai  # noqa: PLC0415
+
+        from .translate import too_long_by_code, words_of  # noqa: PLC0415
+
+        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)) or too_long_by_code(error):
+            return False
+        if self.dialect is not dialect:
+            return True
+        sent = self._body(prompt, dialect, enlarged).parameters
+        blamed = named_parameter(words_of(error), error.param, sent)
+        if blamed is None or (enlarged and blamed in LIMITS):
+            return False
+        self.dialect = dialect.without(blamed)
+        for change in set(self.dialect.changes()) - set(dialect.changes()):
+            self._on_notice(change)
+        self._on_dialect(self.dialect)
+        return True
+
+    def _connect(self) -> "openai.AsyncOpenAI":
+        if self._client is None:
+            import openai  # noqa: PLC0415  # takes a second to import, and only a live run needs it
+
+            self._client = openai.AsyncOpenAI(
+                api_key=self._endpoint.api_key or "none",
+                base_url=self._endpoint.base_url,
+                max_retries=0,
+                timeout=self._endpoint.timeout,
+                http_client=openai.DefaultAioHttpClient(timeout=self._endpoint.timeout),
+            )
+        return self._client
+
+
+def _doubled(limit: object) -> object:
+    return 2 * limit if isinstance(limit, int) else limit
+
+
+def decode_completion(body: bytes) -> Reply:
+    """The reply in an HTTP body. Raises Failure (`server_error`) where it holds no completion at all."""
+    try:
+        value = loads(body)
+    except NotJSON:
+        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is not JSON") from None
+    if not isinstance(value, dict) or ("choices" not in value and "error" in value):
+        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is no completion")
+    choices = value.get("choices")
+    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    message = _mapping(choice.get("message"))
+    return Reply(
+        text=_text(message.get("content")),
+        finish_reason=_text(choice.get("finish_reason")) or "none",
+        model=_text(value.get("model")),
+        refusal=_text(message.get("refusal")),
+        usage=_decode_usage(_mapping(value.get("usage"))),
+    )
+
+
+def _decode_usage(usage: dict[str, object]) -> Usage:
+    return Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        reasoning_tokens=_count(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+    )
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value >= 0 else 0

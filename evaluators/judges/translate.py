@@ -1,0 +1,132 @@
+"""Foreign failures in our words: the only place that knows the openai package's exceptions."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+
+import aiohttp
+import httpx2
+import openai
+
+from ..errors import (
+    EndpointError,
+    Failure,
+    FailureKind,
+    KeyRefused,
+    ModelUnknown,
+    QuotaExhausted,
+    RateLimited,
+    RunError,
+)
+
+_LONGEST_WAIT = 3600.0
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_MODEL = re.compile(r"\b(?:model|deployment)\b", re.IGNORECASE)
+_TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
+_TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+_TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
+_TOO_LONG_TEXT = re.compile(
+    r"context (?:length|size|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
+)
+
+
+def too_long_by_code(error: openai.APIStatusError) -> bool:
+    """Whether the endpoint says by a code that the record does not fit into the model's context."""
+    return error.status_code == _TOO_LARGE or bool({error.code, error.type} & _TOO_LONG_CODES)
+
+
+FOREIGN = (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, OSError)
+"""What the client, its transport and the system raise when an attempt fails."""
+
+
+def translate(error: Exception, *, model: str, url: str, timeout: float) -> Failure | RunError:
+    """What a failed attempt means: a Failure of this request, or a RunError that ends the run."""
+    if isinstance(error, openai.APIStatusError):
+        return _translate_status(error, model=model, url=url)
+    cause = _root_cause(error)
+    # The transport reports a reset connection as a timeout; its own cause tells the two apart.
+    if isinstance(cause, (TimeoutError, aiohttp.ServerTimeoutError, httpx2.TimeoutException, openai.APITimeoutError)):
+        return Failure(FailureKind.TIMEOUT, f"no answer within {timeout:g} s")
+    if isinstance(cause, (aiohttp.ClientConnectionError, httpx2.NetworkError, httpx2.ProxyError, OSError)):
+        return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(cause)}")
+    return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP")
+
+
+def _translate_status(error: openai.APIStatusError, *, model: str, url: str) -> Failure | RunError:
+    if ends_run := _run_error(error, model=model, url=url):
+        return ends_run
+    status = error.status_code
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        wait = requested_wait(error.response.headers)
+        return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=wait)
+    if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Failure(FailureKind.SERVER_ERROR, f"the endpoint failed (HTTP {status})")
+    return _translate_rejection(error)
+
+
+def _run_error(error: openai.APIStatusError, *, model: str, url: str) -> RunError | None:
+    """The error that any other request would meet as well."""
+    status, codes = error.status_code, {error.code, error.type}
+    not_found = status == HTTPStatus.NOT_FOUND
+    if "model_not_found" in codes or (not_found and _MODEL.search(words_of(error))):
+        return ModelUnknown(f"the endpoint {url} does not serve the model {model!r}; choose another with --model")
+    if not_found:
+        return EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return KeyRefused(f"the endpoint {url} refused the API key (HTTP {status}); check the key and --api-key-env")
+    if codes & _NO_CREDIT or status == HTTPStatus.PAYMENT_REQUIRED:
+        return QuotaExhausted(f"the account at {url} has no quota left (HTTP {status}); top it up and run again")
+    return None
+
+
+def _translate_rejection(error: openai.APIStatusError) -> Failure:
+    if "content_filter" in {error.code, error.type}:
+        return Failure(FailureKind.CONTENT_FILTER, "the endpoint's content filter stopped the request")
+    if too_long_by_code(error) or _TOO_LONG_TEXT.search(words_of(error)):
+        return Failure(FailureKind.CONTEXT_TOO_LONG, "the record does not fit into the model's context")
+    return Failure(FailureKind.REJECTED, f"the endpoint rejected the request (HTTP {error.status_code}{_code(error)})")
+
+
+def _code(error: openai.APIStatusError) -> str:
+    words = [
+        word for word in (error.code or error.type, error.param) if word and re.fullmatch(r"[\w.\[\]-]{1,60}", word)
+    ]
+    return "".join(f", {word}" for word in words)
+
+
+def words_of(error: openai.APIStatusError) -> str:
+    """What the endpoint wrote. It may quote the request: it is read here and shown to nobody."""
+    body = error.body
+    if isinstance(body, dict):
+        return str(body.get("message") or body.get("detail") or body)
+    return str(body or "")
+
+
+def requested_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds the endpoint asks to wait (`retry-after-ms`, `Retry-After` in seconds or as a date), at most an hour."""
+    try:
+        if "retry-after-ms" in headers:
+            return _bounded(float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after", "")
+        if re.fullmatch(r"\s*\d+(\.\d*)?\s*", value):
+            return _bounded(float(value))
+        return _bounded(parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """The first of the transport's or the system's exceptions in the chain of causes, else the last cause."""
+    while error.__cause__ is not None and not isinstance(error, (aiohttp.ClientError, OSError)):
+        error = error.__cause__
+    return error
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,1 @@
+"""The built-in evaluators' prompts, one YAML file each."""

@@ -1,0 +1,496 @@
+"""`ctxrel run` against a real endpoint on a loopback port, from the command line to the files."""
+
+import fcntl
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, RunCommand, read_rows, read_summary
+from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completion, error, judge_by_hash
+
+from ctxrel.evaluators import load_evaluator
+
+WriteLog = Callable[..., Path]
+
+
+def records(count: int) -> list[Record]:
+    """Records that all differ."""
+    return [
+        {
+            "id": f"r-{number}",
+            "question": f"What is item {number}?",
+            "contexts": [f"Item {number} is a thing. It weighs {number} g.", f"Nothing about {number * 7} here."],
+        }
+        for number in range(count)
+    ]
+
+
+def live(server: LoopbackServer, *arguments: str | Path) -> list[str | Path]:
+    return ["run", *arguments, "--model", MODEL, "--base-url", server.url]
+
+
+def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """A run leaves the rows and the summary of the contract, every key of them."""
+    log = write_log(
+        [
+            {"id": "q-17", "question": "Who created Python?", "contexts": ["Guido did. It is a language.", " "]},
+            {"id": 18, "question": "And Perl?", "contexts": []},
+        ]
+    )
+    server.script = lambda _: cite(1)
+    done = ctxrel(*live(server, log))
+    assert done.returncode == 0
+    prompt = load_evaluator("context_relevance").prompt
+    usage = {"input_tokens": 100, "output_tokens": 7, "cached_tokens": 64, "reasoning_tokens": 3}
+    assert read_rows(tmp_path / "log.ctxrel") == [
+        {
+            "index": 0,
+            "id": "q-17",
+            "evaluator": "context_relevance",
+            "status": "evaluated",
+            "score": 1,
+            "question": "Who created Python?",
+            "relevant_statements": ["Guido did."],
+            "contexts": [
+                {"relevant": True, "statements": 2, "relevant_statements": 1, "spans": [[0, 10]]},
+                {"relevant": False, "statements": 0, "relevant_statements": 0, "spans": []},
+            ],
+            "model": "judge-1-2026-01-01",
+            "prompt": prompt,
+            "usage": usage,
+            "error": None,
+        },
+        {
+            "index": 1,
+            "id": "18",
+            "evaluator": "context_relevance",
+            "status": "evaluated",
+            "score": 0,
+            "question": "And Perl?",
+            "relevant_statements": [],
+            "contexts": [],
+            "model": None,
+            "prompt": prompt,
+            "usage": dict.fromkeys(usage, 0),
+            "error": None,
+        },
+    ]
+    summary = read_summary(tmp_path / "log.ctxrel")
+    timings = summary.pop("timings")
+    assert timings["seconds"] >= 0
+    assert summary.pop("configuration")["model"] == MODEL
+    assert summary == {
+        "schema": 1,
+        "version": summary["version"],
+        "status": "complete",
+        "error": None,
+        "evaluators": {
+            "context_relevance": {
+                "prompt": prompt,
+                "score": 0.5,
+                "n": 2,
+                "evaluated": 2,
+                "errors": {},
+                "coverage": 1.0,
+                "interval_95": [pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4)],
+                "bounds_if_failed": [0.5, 0.5],
+                "figures": {
+                    "no_contexts": 1,
+                    "contexts": 2,
+                    "relevant_contexts": 1,
+                    "statements": 2,
+                    "relevant_statements": 1,
+                    "context_precision": 0.25,
+                    "mrr": 0.5,
+                },
+            }
+        },
+        "judge": {"model": MODEL, "models": {"judge-1-2026-01-01": 1}, "notices": []},
+        "input": {
+            "files": [str(log)],
+            "fields": ["question ← question, contexts ← contexts, id ← id"],
+            "records": 2,
+            "fingerprint": summary["input"]["fingerprint"],
+        },
+        "requests": {"sent": 1, "reused": 0, "not_needed": 1},
+        "tokens": usage,
+        "cost": None,
+    }
+
+
+def test_rows_in_order_whatever_the_answers_take(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Rows stand in input order though answers overtake each other, and no more than asked for are in flight."""
+    random.seed(1)
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=random.random() / 20)
+    done = ctxrel(*live(server, write_log(records(200)), "-c", "8"))
+    assert done.returncode == 0
+    assert [row["id"] for row in read_rows(tmp_path / "log.ctxrel")] == [f"r-{number}" for number in range(200)]
+    assert 2 < server.most_in_flight <= 8
+
+
+def test_run_again_sends_nothing(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A finished run repeated asks nobody anything and leaves the same bytes."""
+    log = write_log(records(20))
+    ctxrel(*live(server, log))
+    before = (tmp_path / "log.ctxrel" / "results.jsonl").read_bytes()
+    asked = len(server.seen) + len(server.model_requests)
+    assert ctxrel(*live(server, log, "-c", "3")).returncode == 0
+    assert len(server.seen) + len(server.model_requests) == asked
+    assert (tmp_path / "log.ctxrel" / "results.jsonl").read_bytes() == before
+    assert read_summary(tmp_path / "log.ctxrel")["requests"] == {"sent": 0, "reused": 20, "not_needed": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        pytest.param(["--param", "seed=7"], 3, id="parameter"),
+        pytest.param(["-e", "mine.yaml"], 3, id="instructions"),
+        pytest.param(["-e", "share.yaml"], 0, id="scoring rule"),
+        pytest.param(["-c", "2", "--timeout", "9"], 0, id="concurrency and timeout"),
+    ],
+)
+def test_what_asks_again(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path, change: list[str], asked: int
+) -> None:
+    """What can change the answer asks again; what cannot, does not."""
+    ctxrel("prompts", "copy", "context_relevance", "mine.yaml")
+    text = (tmp_path / "mine.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(text.replace("You judge the retrieval", "Judge the retrieval"))
+    (tmp_path / "share.yaml").write_text(text.replace("scoring: any", "scoring: share"))
+    log = write_log(records(3))
+    ctxrel(*live(server, log))
+    assert len(server.seen) == 3
+    assert ctxrel(*live(server, log, *change)).returncode == 0
+    assert len(server.seen) == 3 + asked
+
+
+def test_shared_store(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """With a shared store tomorrow's log costs only what is new, whatever ids and order."""
+    ctxrel(*live(server, write_log(records(5)), "--store", "s.sqlite"))
+    tomorrow = [{**record, "id": f"x{number}"} for number, record in enumerate(reversed(records(7)))]
+    ctxrel(*live(server, write_log(tomorrow, "tomorrow.jsonl"), "--store", "s.sqlite"))
+    assert len(server.seen) == 7
+
+
+def test_identical_records_in_flight_are_one_request(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """The same question and contexts twice in a log are asked once, and both rows are full."""
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.2)
+    log = write_log(records(2) * 4)
+    assert ctxrel(*live(server, log)).returncode == 0
+    assert len(server.seen) == 2
+    assert len({row["score"] for row in read_rows(tmp_path / "log.ctxrel")[::2]}) == 1
+
+
+def test_failures_are_rows_and_asked_again(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A failed record is an error row with a null score, outside the mean, and the next run asks it again."""
+    server.script = lambda seen: completion(None, refusal="no") if "item 1?" in str(seen.record) else cite(1)
+    log = write_log(records(4))
+    assert ctxrel(*live(server, log)).returncode == 0
+    row = read_rows(tmp_path / "log.ctxrel")[1]
+    assert (row["status"], row["score"], row["relevant_statements"], row["contexts"]) == ("error", None, [], [])
+    assert row["error"] == {"kind": "refusal", "message": "the judge refused to answer"}
+    block = read_summary(tmp_path / "log.ctxrel")["evaluators"]["context_relevance"]
+    assert (block["score"], block["n"], block["evaluated"], block["errors"]) == (1.0, 4, 3, {"refusal": 1})
+    assert (block["coverage"], block["bounds_if_failed"]) == (0.75, [0.75, 1.0])
+    server.script = lambda _: cite(1)
+    assert ctxrel(*live(server, log)).returncode == 0
+    assert len(server.seen) == 5
+    assert read_summary(tmp_path / "log.ctxrel")["evaluators"]["context_relevance"]["errors"] == {}
+
+
+def test_raise_on_failure(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """With --raise-on-failure the first failed record ends the run; its id is told, what was judged stays."""
+    server.script = lambda seen: error(422, "no") if "item 3?" in str(seen.record) else cite(1)
+    done = ctxrel(*live(server, write_log(records(50)), "--raise-on-failure", "-c", "1"))
+    assert done.returncode == 1
+    assert "record 'r-3'" in done.stderr
+    assert "rejected" in done.stderr
+    assert len(server.seen) < 10
+    assert len(read_rows(tmp_path / "log.ctxrel", "results.jsonl.part")) >= 3
+    assert read_summary(tmp_path / "log.ctxrel")["status"] == "failed"
+
+
+def test_nothing_could_be_judged(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A run in which every record failed does not succeed, and its score is null."""
+    server.script = lambda _: completion("no JSON")
+    done = ctxrel(*live(server, write_log(records(3))))
+    assert done.returncode == 1
+    assert "none of 3 records could be judged (invalid_reply)" in done.stderr
+    block = read_summary(tmp_path / "log.ctxrel")["evaluators"]["context_relevance"]
+    assert (block["score"], block["interval_95"]) == (None, None)
+
+
+def test_key_refused_sends_nothing_more(
+    ctxrel: RunCommand,
+    server: LoopbackServer,
+    write_log: WriteLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A refused key ends the run with exit 1 before a record is sent, and stands in no file and no message."""
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    server.models = error(401, "Incorrect API key provided: sk-very-secret")
+    done = ctxrel(*live(server, write_log(records(3)), "--api-key-env", "MY_KEY"))
+    assert done.returncode == 1
+    assert "refused the API key" in done.stderr
+    assert server.seen == []
+    assert "sk-very-secret" not in done.stderr + done.stdout
+    assert b"sk-very-secret" not in everything_in(tmp_path / "log.ctxrel")
+
+
+def test_the_key_is_sent_and_written_nowhere(
+    ctxrel: RunCommand,
+    server: LoopbackServer,
+    write_log: WriteLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The key goes to the endpoint and nowhere else."""
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-very-secret\n")
+    done = ctxrel(*live(server, write_log(records(2))))
+    assert done.returncode == 0
+    assert {seen.headers["Authorization"] for seen in server.seen} == {"Bearer sk-very-secret"}
+    assert b"sk-very-secret" not in done.stderr.encode() + everything_in(tmp_path / "log.ctxrel")
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("localhost:11434/v1", "is no base URL; write it like"),
+        ("ftp://localhost/v1", "is no base URL; write it like"),
+        ("https://me:pass-word@example.com/v1", "holds a user name or password"),
+    ],
+)
+def test_unusable_base_url(ctxrel: RunCommand, write_log: WriteLog, url: str, words: str) -> None:
+    """A base URL that cannot work is a usage error that shows no password."""
+    done = ctxrel("run", write_log(records(1)), "--base-url", url)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "pass-word" not in done.stderr
+
+
+def test_no_key_is_a_usage_error(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """Without a key nothing is sent and nothing is made; the sentence names the variable and the offline judge."""
+    done = ctxrel("run", write_log(records(1)), "--base-url", "https://api.example.com/v1")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "ctxrel: no API key for api.example.com: set the environment variable OPENAI_API_KEY, "
+        "name another with --api-key-env, or try --model offline, which needs none\n"
+    )
+    assert not (tmp_path / "log.ctxrel").exists()
+
+
+def test_unknown_model_names_successors(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A model the endpoint does not list ends the run with the flag and the likely successors, newest first."""
+    names = [("gpt-4o", 1), ("gpt-5.4-mini", 5), ("gpt-6-mini", 7), ("tts-1", 9), ("gpt-5-nano", 3)]
+    server.models = Answer(body={"data": [{"id": name, "created": created} for name, created in names]})
+    done = ctxrel("run", write_log(records(1)), "--base-url", server.url)
+    assert done.returncode == 1
+    assert (
+        "does not serve the model 'gpt-5-mini'; choose another with --model, for example gpt-6-mini, gpt-5.4-mini"
+        in (done.stderr)
+    )
+    assert server.seen == []
+
+
+def test_announced_shutdown_is_told(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A shutdown within 30 days is told and does not stop the run."""
+    day = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 11 * 86400))
+    server.models = Answer(body={"data": [{"id": MODEL, "created": 1, "shutdown_date": day}]})
+    done = ctxrel(*live(server, write_log(records(1))))
+    assert done.returncode == 0
+    assert f"the model {MODEL} will be shut down on {day}" in done.stderr
+
+
+@pytest.mark.parametrize("status", [404, 405, 501, 403])
+def test_endpoint_without_models_is_fine(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, status: int
+) -> None:
+    """An endpoint that offers no /models is asked for completions all the same."""
+    server.models = error(status, "no such thing here")
+    assert ctxrel(*live(server, write_log(records(1)))).returncode == 0
+
+
+def test_nobody_listens(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """An endpoint that is not there ends the run with one sentence; no results are left that look finished."""
+    done = ctxrel("run", write_log(records(3)), "-m", MODEL, "--base-url", "http://127.0.0.1:9/v1")
+    assert done.returncode == 1
+    assert "no connection to http://127.0.0.1:9/v1" in done.stderr
+    assert "--base-url" in done.stderr
+    assert not (tmp_path / "log.ctxrel" / "results.jsonl").exists()
+    assert read_summary(tmp_path / "log.ctxrel")["status"] == "failed"
+
+
+def test_what_an_endpoint_takes_is_remembered(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A format found out in one run is used at once in the next, and both summaries say so."""
+
+    def script(seen: Seen) -> Answer:
+        format_ = seen.body.get("response_format", {}).get("type")
+        return error(400, "response_format json_schema is not supported") if format_ == "json_schema" else cite(1)
+
+    server.script = script
+    ctxrel(*live(server, write_log(records(2))))
+    first = read_summary(tmp_path / "log.ctxrel")["judge"]["notices"]
+    assert len(server.seen) == 3
+    ctxrel(*live(server, write_log(records(4))))
+    assert len(server.seen) == 5
+    assert read_summary(tmp_path / "log.ctxrel")["judge"]["notices"] == first
+    assert "json_object" in first[0]
+
+
+def test_second_run_waits_for_nobody(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """An output in use is left alone: exit 75 and who holds it."""
+    (tmp_path / "log.ctxrel").mkdir()
+    with (tmp_path / "log.ctxrel" / ".lock").open("w") as lock:
+        json.dump({"pid": 4711, "host": "night"}, lock)
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = ctxrel("run", write_log(records(1)), "-m", "offline")
+    assert done.returncode == 75
+    assert "another run (process 4711 on night) works at 'log.ctxrel'" in done.stderr
+
+
+def test_files_are_for_the_owner_only(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """Results, summary and store hold people's data."""
+    ctxrel("run", write_log(records(1)), "-m", "offline")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "log.ctxrel").iterdir()}
+    assert modes == dict.fromkeys(["results.jsonl", "summary.json", "store.sqlite", ".lock"], 0o600)
+
+
+def start(server: LoopbackServer, log: Path, output: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, log, "-o", output))]
+    return subprocess.Popen(command, stderr=subprocess.PIPE)
+
+
+def slowly(seen: Seen) -> Answer:
+    return Answer(body=judge_by_hash(seen).body, delay=0.02)
+
+
+def test_killed_and_resumed(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """`kill -9` at ten moments of a run: going on loses nothing, asks at most what was in flight twice, same bytes."""
+    log = write_log(records(2000))
+    server.script = slowly
+    assert ctxrel(*live(server, log, "-o", "whole")).returncode == 0
+    server.seen.clear()
+    server._counts.clear()
+    chance = random.Random(7)
+    for kill in range(1, 11):
+        process = start(server, log, "killed")
+        enough = 170 * kill + chance.randrange(40)
+        while len(server.seen) < enough:
+            assert process.poll() is None
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+    assert not (tmp_path / "killed" / "summary.json").exists()
+    assert ctxrel(*live(server, log, "-o", "killed")).returncode == 0
+    assert len(server.seen) <= 2000 + 10 * 16
+    assert (tmp_path / "killed" / "results.jsonl").read_bytes() == (tmp_path / "whole" / "results.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])
+def test_signal_drains(
+    server: LoopbackServer, write_log: WriteLog, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """One signal: what is in flight finishes and is stored, the summary says interrupted, results.jsonl is not there."""
+    server.script = slowly
+    process = start(server, write_log(records(2000)), "run")
+    while len(server.seen) < 100:
+        time.sleep(0.001)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert b"Traceback" not in stderr
+    assert b"run the same command again to go on" in stderr
+    (stored,) = sqlite3.connect(tmp_path / "run" / "store.sqlite").execute("SELECT count(*) FROM replies").fetchone()
+    assert stored == len(server.seen) == len(read_rows(tmp_path / "run", "results.jsonl.part"))
+    assert read_summary(tmp_path / "run")["status"] == "interrupted"
+    assert not (tmp_path / "run" / "results.jsonl").exists()
+
+
+def test_second_signal_is_at_once(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """Two signals: not even what is in flight is waited for."""
+    server.script = lambda seen: (
+        cite(1) if seen.record["question"] == "What is item 0?" else Answer(fault="hang", body=b"x")
+    )
+    process = start(server, write_log(records(50)), "run")
+    while len(server.seen) < 10:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=5)
+    assert process.returncode == 130
+    assert len(read_rows(tmp_path / "run", "results.jsonl.part")) == 1
+
+
+def test_rows_stream_through_a_pipe(server: LoopbackServer) -> None:
+    """With - and -o - a row comes out while the log is still being written."""
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, "-", "-o", "-"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin
+        assert process.stdout
+        for record in records(3):
+            process.stdin.write(json.dumps(record).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == record["id"]
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def test_head_closes_the_pipe(write_log: WriteLog) -> None:
+    """`| head -3` gets three rows; one sentence, no traceback, and the store is whole."""
+    log = write_log(records(3000))
+    command = f"cat {log} | {sys.executable} -m ctxrel.cli run - -o - --store s.sqlite --model offline | head -3"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert [json.loads(line)["index"] for line in done.stdout.splitlines()] == [0, 1, 2]
+    assert "Traceback" not in done.stderr
+    assert "standard output was closed" in done.stderr
+    assert done.returncode == 1
+    assert sqlite3.connect("s.sqlite").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and not os.access("/dev/full", os.W_OK), reason="needs /dev/full")
+def test_full_disk(write_log: WriteLog) -> None:
+    """A full disk is one sentence and exit 1."""
+    command = [sys.executable, "-m", "ctxrel.cli", "run", str(write_log(records(3))), "-o", "-", "-m", "offline"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "ctxrel: cannot write to standard output: No space left on device" in done.stderr
+
+
+def test_limit_and_progress(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """--limit judges the first records only; --progress json speaks JSON, none says nothing."""
+    log = write_log(records(30))
+    done = ctxrel("run", log, "-m", "offline", "--limit", "7", "--progress", "json")
+    assert len(read_rows(tmp_path / "log.ctxrel")) == 7
+    progress: dict[str, Any] = json.loads(done.stderr.splitlines()[0])
+    assert (progress["rows"], progress["failed"], progress["sent"]) == (7, 0, 7)
+    assert ctxrel("run", log, "-m", "offline", "--progress", "none").stderr == ""

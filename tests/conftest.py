@@ -1,0 +1,73 @@
+"""What all tests share: a clean environment, the command, a loopback endpoint."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.loopback import LoopbackServer
+
+Record = dict[str, Any]
+RunCommand = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No key, no endpoint and no proxy of the developer's; an empty working folder."""
+    for name in os.environ:
+        if name.upper().startswith(("OPENAI_", "AZURE_")) or name.upper().endswith("_PROXY") or name == "FORCE_COLOR":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """An endpoint that judges by a hash of the sentences."""
+    with LoopbackServer() as running:
+        yield running
+
+
+@pytest.fixture
+def ctxrel() -> RunCommand:
+    """Run the command in a process of its own and hand back what it left."""
+
+    def run(
+        *arguments: str | Path, stdin: str | bytes = b"", timeout: float = 60
+    ) -> "subprocess.CompletedProcess[str]":
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [sys.executable, "-m", "ctxrel.cli", *map(str, arguments)],
+            input=given, capture_output=True, timeout=timeout, check=False,
+        )  # fmt: skip
+        assert b"Traceback" not in done.stderr, done.stderr.decode()
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def write_log(tmp_path: Path) -> Callable[..., Path]:
+    """Write records as JSON Lines."""
+
+    def write(records: list[Record], name: str = "log.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+        return path
+
+    return write
+
+
+def read_rows(folder: Path, name: str = "results.jsonl") -> list[Record]:
+    """The rows of a run."""
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+
+
+def read_summary(folder: Path) -> Record:
+    """The summary of a run."""
+    summary: Record = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return summary
