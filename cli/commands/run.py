@@ -15,7 +15,7 @@ from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..runs.job import Ending, RunOptions, run_job
 
-EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline -o /tmp/support.ctxrel"
+EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
 
 def run(
@@ -147,8 +147,7 @@ def show_ending(ending: Ending) -> None:
         for name, block in ending.summary["evaluators"].items()
     ]
     columns = ["evaluator", "score", "95 % interval", "evaluated", "errors"]
-    judge = ending.summary["judge"]
-    show_table("; ".join([f"judge: {judge['model']}", *judge["notices"]]), columns, rows, to_stderr=True)
+    show_table(f"judge: {ending.summary['judge']['description']}", columns, rows, to_stderr=True)
     requests, seconds = ending.summary["requests"], ending.summary["timings"]["seconds"]
     write_error(
         f"{requests['sent']:,} requests sent, {requests['reused']:,} replies reused, "

@@ -58,8 +58,8 @@ def _read_lines(name: str, stream: BinaryIO) -> Iterator[Row]:
     first = True
     for number, line in enumerate(stream, start=1):
         done += len(line)
-        text = line.removeprefix(_BOM) if number == 1 else line
-        if not text.strip():
+        text = (line.removeprefix(_BOM) if number == 1 else line).rstrip()
+        if not text:
             continue
         row = _read_line(f"{name}:{number}", text, done)
         if first:
@@ -85,7 +85,7 @@ def _refuse_other_json(row: Row, text: bytes) -> None:
         raise InputError(
             f"{row.where}: a JSON array, not JSON Lines; write an object per line: jq -c '.[]' FILE > FILE.jsonl"
         )
-    if start.rstrip() == b"{":
+    if start == b"{":
         raise InputError(
             f"{row.where}: JSON over several lines, not JSON Lines; write an object per line: jq -c . FILE > FILE.jsonl"
         )

@@ -40,7 +40,12 @@ def build_summary(
         "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
         "error": str(error) if error else None,
         "evaluators": {name: tally.summary() for name, tally in course.tallies.items()},
-        "judge": {"model": asker.judge.model, "models": dict(course.models), "notices": notices},
+        "judge": {
+            "model": asker.judge.model,
+            "description": asker.judge.description,
+            "models": dict(course.models),
+            "notices": notices,
+        },
         "input": {
             "files": setting.files,
             "fields": setting.fields,

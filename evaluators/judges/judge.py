@@ -10,6 +10,8 @@ class Judge(Protocol):
     """Answers requests; knows nothing of records, stores and retries."""
 
     model: str
+    description: str
+    """Who it is, for people."""
     concurrency: int
     """How many requests it can work at once."""
 

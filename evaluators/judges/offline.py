@@ -15,6 +15,7 @@ class OfflineJudge:
     """Answers citation requests by the overlap of words; see `lexical`."""
 
     model = OFFLINE
+    description = "offline (a lexical baseline, no LLM)"
     concurrency = 1
 
     def fingerprint(self, prompt: Prompt) -> bytes:

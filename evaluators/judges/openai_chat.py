@@ -105,6 +105,7 @@ class ChatJudge:
         on_notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.model = endpoint.model
+        self.description = f"{endpoint.model} at {endpoint.host}"
         self.concurrency = concurrency
         self.dialect = dialect or Dialect()
         self._endpoint = endpoint
@@ -153,16 +154,24 @@ class ChatJudge:
     async def _send(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
         import httpx2  # noqa: PLC0415  # arrives with openai
 
-        body = self._body(request.prompt, dialect, enlarged)
-        user = orjson.dumps(replace_surrogates(request.user))
+        content = self._content(request, dialect, enlarged=enlarged)
         async with asyncio.timeout(self._endpoint.timeout):
             response: httpx2.Response = await self._connect().post(
                 "/chat/completions",
-                content=body.head + user + body.tail,
+                content=content,
                 cast_to=httpx2.Response,
                 options={"headers": _HEADERS},
             )
         return response.content
+
+    def request_body(self, request: Request) -> dict[str, object]:
+        """The request as it would be sent now."""
+        body: dict[str, object] = orjson.loads(self._content(request, self.dialect, enlarged=False))
+        return body
+
+    def _content(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
+        body = self._body(request.prompt, dialect, enlarged)
+        return body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail
 
     def _build_body(self, prompt: Prompt, dialect: Dialect, enlarged: bool) -> _Body:  # noqa: FBT001
         parameters = dialect.parameters(self._wanted(prompt))

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-import difflib
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -50,12 +49,14 @@ def unknown_model(endpoint: "Endpoint", names: list[str]) -> str:
 def nearest_models(model: str, names: list[str]) -> list[str]:
     """Up to five of `names`, newest first as the endpoint lists them, that could succeed `model`.
 
-    Same line and size first (gpt-5-mini: gpt-5.4-mini), then similar names, then whatever there is.
+    Those that share most words come first: for gpt-5-mini, gpt-5.4-mini before gpt-5.4 before tts-2.
     """
-    words = re.findall(r"[a-z]+", model.lower())
-    same_line = [name for name in names if set(words) <= set(re.findall(r"[a-z]+", name.lower()))]
-    similar = difflib.get_close_matches(model, names, n=_SHOWN)
-    return list(dict.fromkeys([*same_line, *similar, *names]))[:_SHOWN]
+    words = _words(model)
+    return sorted(names, key=lambda name: -len(words & _words(name)))[:_SHOWN]
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", name.lower()))
 
 
 def shutdown_notice(model: str, date: object, *, today: dt.date) -> str | None:

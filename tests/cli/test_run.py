@@ -114,7 +114,12 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
                 },
             }
         },
-        "judge": {"model": MODEL, "models": {"judge-1-2026-01-01": 1}, "notices": []},
+        "judge": {
+            "model": MODEL,
+            "description": f"{MODEL} at {server.url.split('/')[2]}",
+            "models": {"judge-1-2026-01-01": 1},
+            "notices": [],
+        },
         "input": {
             "files": [str(log)],
             "fields": ["question ← question, contexts ← contexts, id ← id"],

@@ -303,10 +303,8 @@ async def test_too_long_is_divided(server: LoopbackServer) -> None:
     outcome = await judging.judge(RECORD, evaluator)
     assert outcome.evaluation
     assert outcome.evaluation.outputs["relevant_statements"] == ["Ada wrote it.", "Bob read it."]
-    assert [(context["relevant"], context["spans"]) for context in outcome.evaluation.outputs["contexts"]] == [
-        (True, [(0, 13)]),
-        (True, [(0, 12)]),
-    ]
+    verdict = {"relevant": True, "statements": 2, "relevant_statements": 1}
+    assert outcome.evaluation.outputs["contexts"] == [{**verdict, "spans": [(0, 13)]}, {**verdict, "spans": [(0, 12)]}]
     assert (outcome.requests, len(server.seen)) == (2, 3)
     again = await judging.judge(RECORD, evaluator)
     assert (again.reused, len(server.seen)) == (2, 3)

@@ -1,0 +1,92 @@
+"""What a run adds up to."""
+
+import pytest
+
+from ctxrel.cli.console import duration, plain_table
+from ctxrel.cli.runs.tally import Tally, normal_interval, wilson_interval
+from ctxrel.evaluators.errors import Failure, FailureKind
+from ctxrel.evaluators.evaluator import Evaluation
+from ctxrel.evaluators.judging import Outcome
+
+
+# Limits by statsmodels 0.15.0, proportion_confint(successes, n, method="wilson").
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        (0, 1, 0.0, 0.793451),
+        (1, 1, 0.206549, 1.0),
+        (0, 10, 0.0, 0.277533),
+        (5, 10, 0.236593, 0.763407),
+        (81, 100, 0.722212, 0.874852),
+        (999, 1000, 0.994357, 0.999823),
+    ],
+)
+def test_wilson(successes: int, n: int, low: float, high: float) -> None:
+    """Wilson's interval agrees with an established implementation, also at the ends."""
+    assert wilson_interval(successes, n) == pytest.approx((low, high), abs=2e-6)
+
+
+def test_normal() -> None:
+    """The interval of other scores: mean 0.5, sample variance 1/12, n 4."""
+    scores = [0.2, 0.4, 0.6, 0.8]
+    interval = normal_interval(sum(scores), sum(score**2 for score in scores), 4)
+    assert interval == pytest.approx((0.5 - 1.959964 * (0.0666667 / 4) ** 0.5, 0.5 + 1.959964 * (0.0666667 / 4) ** 0.5))
+    assert normal_interval(1, 1, 1) is None
+
+
+def evaluated(score: float, relevant: list[bool]) -> Outcome:
+    contexts = [
+        {"relevant": flag, "statements": 2, "relevant_statements": int(flag), "spans": [(0, 1)] * flag}
+        for flag in relevant
+    ]
+    return Outcome(evaluation=Evaluation(score=score, outputs={"relevant_statements": [], "contexts": [*contexts]}))
+
+
+def test_failures_are_outside_the_mean() -> None:
+    """Failures lower the coverage, widen the bounds and leave the mean alone."""
+    tally = Tally("p@1")
+    for outcome in (
+        evaluated(1, [True, False]),
+        evaluated(0, [False]),
+        Outcome(failure=Failure(FailureKind.TIMEOUT, "t")),
+    ):
+        tally.add(outcome)
+    summary = tally.summary()
+    assert (summary["score"], summary["n"], summary["evaluated"], summary["errors"]) == (0.5, 3, 2, {"timeout": 1})
+    assert (summary["coverage"], summary["bounds_if_failed"]) == (2 / 3, [1 / 3, 2 / 3])
+
+
+def test_figures() -> None:
+    """Precision over contexts and reciprocal rank of the first relevant one, as means over records."""
+    tally = Tally("p@1")
+    for flags in ([False, True, True], [True], [False, False], []):
+        tally.add(evaluated(int(any(flags)), flags))
+    assert tally.summary()["figures"] == {
+        "no_contexts": 1,
+        "contexts": 6,
+        "relevant_contexts": 3,
+        "statements": 12,
+        "relevant_statements": 3,
+        "context_precision": pytest.approx((2 / 3 + 1 + 0 + 0) / 4),
+        "mrr": pytest.approx((1 / 2 + 1 + 0 + 0) / 4),
+    }
+
+
+def test_nothing_yet() -> None:
+    """Without a record there are no numbers, and no NaN."""
+    summary = Tally("p@1").summary()
+    assert (summary["score"], summary["coverage"], summary["interval_95"], summary["bounds_if_failed"]) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3540, "59 min"), (3600, "1 h 00 min"), (11100, "3 h 05 min")],
+)
+def test_duration(seconds: float, text: str) -> None:
+    """Durations as people say them."""
+    assert duration(seconds) == text
+
+
+def test_plain_table() -> None:
+    """Columns line up."""
+    assert plain_table(["a", "long"], [["xyz", "1"]]) == "a    long\nxyz  1\n"

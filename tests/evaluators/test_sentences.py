@@ -1,0 +1,76 @@
+"""Sentences are found in any language, and their spans point back into the text."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxrel.evaluators.sentences import language_of, split_sentences
+
+
+def pieces(text: str) -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", [], id="empty"),
+        pytest.param(" \n\t", [], id="blank"),
+        pytest.param("One. Two!  Three?", ["One.", "Two!", "Three?"], id="English"),
+        pytest.param(
+            'Dr. Lind et al. (2020) left Oslo in Jan. 2020. He said "Hi. Bye." Then he left!',
+            ["Dr. Lind et al. (2020) left Oslo in Jan. 2020.", 'He said "Hi. Bye."', "Then he left!"],
+            id="abbreviations and quotes",
+        ),
+        pytest.param("Version 2.0.1 is out. See a.b.c for more.", ["Version 2.0.1 is out.", "See a.b.c for more."], id="dots in words"),
+        pytest.param("수도는 서울이다. 인구는 950만 명(2020년)이다!", ["수도는 서울이다.", "인구는 950만 명(2020년)이다!"], id="Korean"),
+        pytest.param("끝났다.그리고 갔다.", ["끝났다.", "그리고 갔다."], id="Korean without spaces"),
+        pytest.param("北京是中国的首都。人口很多！你知道吗？", ["北京是中国的首都。", "人口很多！", "你知道吗？"], id="Chinese"),
+        pytest.param("東京は首都です。人口は多い。", ["東京は首都です。", "人口は多い。"], id="Japanese"),
+        pytest.param("यह एक वाक्य है। यह दूसरा है।", ["यह एक वाक्य है।", "यह दूसरा है।"], id="Hindi"),
+        pytest.param("Steps:\n- open it\n- close it\n", ["Steps:", "- open it", "- close it"], id="list"),
+        pytest.param("1. 첫째\n2. 둘째", ["1. 첫째", "2. 둘째"], id="numbered list"),
+        pytest.param("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |", "|---|---|", "| 1 | 2 |"], id="table"),
+        pytest.param("def f(x):\n    return x\n\nprint(f(1))", ["def f(x):", "return x", "print(f(1))"], id="code"),
+        pytest.param("a b\r\nc d\re f", ["a b", "c d", "e f"], id="line ends"),
+        pytest.param(
+            "This line was wrapped by whatever exported it and\ngoes on here. Then comes another.",
+            ["This line was wrapped by whatever exported it and\ngoes on here.", "Then comes another."],
+            id="hard-wrapped prose",
+        ),
+        pytest.param("no mark at the end", ["no mark at the end"], id="no mark"),
+    ],
+)  # fmt: skip
+def test_split(text: str, expected: list[str]) -> None:
+    """Sentences, and lines that are none."""
+    assert pieces(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("plain", "en"),
+        ("naïve café", "en"),
+        ("한국어 문장", "ko"),
+        ("API 서버는 한국어로 응답한다", "ko"),
+        ("これは日本語です", "ja"),
+        ("这是中文", "zh"),
+        ("Это русский", "ru"),
+        ("هذا نص", "ar"),
+        ("An English text that names 서울 once among its many words", "en"),
+    ],
+)
+def test_language(text: str, language: str) -> None:
+    """The script decides whose rules are used."""
+    assert language_of(text) == language
+
+
+@given(st.text())
+def test_nothing_is_lost(text: str) -> None:
+    """All that is no white space is in exactly one sentence, in order; a sentence has no white space around."""
+    spans = split_sentences(text)
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+    assert all(before.end <= after.start for before, after in pairwise(spans))
+    assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)

@@ -1,0 +1,124 @@
+"""What the README and the help say is so."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import RunCommand, read_rows
+from typer.main import get_command
+
+from ctxrel.cli.app import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def command_line(text: str) -> list[str]:
+    program, *arguments = shlex.split(text, comments=True)
+    assert program == "ctxrel"
+    return arguments
+
+
+@pytest.fixture
+def samples() -> None:
+    shutil.copytree(ROOT / "sample_data", "sample_data")
+
+
+@pytest.mark.usefixtures("samples")
+def test_first_command_prints_what_is_shown(ctxrel: RunCommand) -> None:
+    """The output in the README is what the first command prints, but for the time it took."""
+    install, run = blocks("bash")[0].strip().splitlines()
+    assert install.endswith("pip install .")
+    done = ctxrel(*command_line(run))
+    shown = blocks("text")[0]
+    assert done.returncode == 0
+    assert re.sub(r"[\d.]+ s\n", "0 s\n", done.stderr) == shown
+
+
+@pytest.mark.usefixtures("samples")
+def test_row_has_the_keys_shown(ctxrel: RunCommand) -> None:
+    """The row in the README has the keys of a real one, in their order, and its statement is the sample's."""
+    shown = json.loads(blocks("json")[0])
+    ctxrel("run", "sample_data/support_en.jsonl", "-m", "offline")
+    row = read_rows(Path("support_en.ctxrel"))[2]
+    assert list(shown) == list(row)
+    assert list(shown["contexts"][0]) == list(row["contexts"][0])
+    assert list(shown["usage"]) == list(row["usage"])
+    assert (shown["id"], shown["question"]) == (row["id"], row["question"])
+    assert row["relevant_statements"][0].startswith(shown["relevant_statements"][0].rstrip("…"))
+    assert shown["prompt"] == row["prompt"]
+
+
+def test_every_option_is_in_the_table() -> None:
+    """The table of options holds exactly the options of `ctxrel run`, short forms included."""
+    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    options = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
+    section = README.split("## Options of `ctxrel run`")[1].split("\n## ")[0]
+    told = set(
+        re.findall(
+            r"(?<![\w-])--?[a-z][a-z-]*", " ".join(line.split("|")[1] for line in section.splitlines() if "|" in line)
+        )
+    )
+    assert told - {"-"} == options - {"-h", "--help"}
+
+
+def test_defaults_in_the_table() -> None:
+    """Defaults in the table are the command's own."""
+    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    for parameter in command.params:
+        if isinstance(parameter.default, (int, float)) and not isinstance(parameter.default, bool):
+            (line,) = [line for line in README.splitlines() if line.startswith("|") and f"--{parameter.name}" in line]
+            assert f"| {parameter.default:g} |" in line
+
+
+def examples() -> list[str]:
+    """The examples at the end of every command's help."""
+    root = get_command(app)
+    commands = [root, *root.commands.values(), *root.commands["prompts"].commands.values()]  # type: ignore[attr-defined]
+    assert all(command.epilog.startswith("Example: ctxrel ") for command in commands)
+    return list(dict.fromkeys(command.epilog.removeprefix("Example: ") for command in commands))
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("example", examples())
+def test_help_ends_with_an_example_that_runs(ctxrel: RunCommand, example: str) -> None:
+    """Each command's help ends with an example, and it runs."""
+    if "check" in example:
+        ctxrel("prompts", "copy", "context_relevance", "mine.yaml")
+    assert ctxrel(*command_line(example)).returncode == 0
+
+
+def test_prompt_commands_run(ctxrel: RunCommand) -> None:
+    """The commands around an own prompt run one after the other."""
+    (block,) = [block for block in blocks("bash") if "prompts copy" in block]
+    Path("log.jsonl").write_text('{"question": "q?", "contexts": []}\n')
+    for line in block.strip().splitlines():
+        extra = ["-m", "offline"] if line.startswith("ctxrel run") else []
+        assert ctxrel(*command_line(line), *extra).returncode == 0
+
+
+def test_live_examples_parse(ctxrel: RunCommand) -> None:
+    """Every option in the README's examples exists: without a log they fail for the log, not for an option."""
+    lines = README.replace("\\\n", " ").splitlines()
+    calls = [
+        line.split("| ctxrel")[-1] if "| ctxrel" in line else line
+        for line in lines
+        if re.search(r"\bctxrel run \S", line)
+    ]
+    seen = 0
+    for call in calls:
+        if not call.startswith(("ctxrel run log", "AZURE_KEY")):
+            continue
+        arguments = command_line(call[call.index("ctxrel run") :])
+        done = ctxrel(*arguments, "--api-key-env", "NOT_SET") if "--base-url" not in call else ctxrel(*arguments)
+        assert done.returncode == 2
+        assert "No such option" not in done.stderr
+        seen += 1
+    assert seen >= 5
