@@ -6,6 +6,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from graphlib import TopologicalSorter
 from importlib import resources
 from pathlib import Path
 
@@ -61,6 +62,15 @@ def test_imports_run_one_way(path: Path) -> None:
         assert top != "ctxrel"
         if here == "evaluators":
             assert top not in ("typer", "rich", "pyarrow")
+
+
+def test_no_import_cycle() -> None:
+    """No module needs itself through others, not even inside a function."""
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules()
+    }
+    needs = {name: {found for found in imports(path) if found in names} for name, path in names.items()}
+    TopologicalSorter(needs).prepare()
 
 
 def test_packages_are_complete() -> None:

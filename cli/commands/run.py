@@ -9,7 +9,7 @@ import typer
 from ...evaluators.definition import check_parameters
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
-from ...evaluators.judges.openai_chat import DEFAULT_MODEL
+from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.fields import Fields
 from ..records.paths import FieldPath

@@ -12,9 +12,10 @@ from ...evaluators.errors import OutputError, RunError, UsageError
 from ...evaluators.evaluator import CitationEvaluator, load_evaluator
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import Dialect
+from ...evaluators.judges.endpoint import Endpoint, find_endpoint, show_url
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.offline import OFFLINE, OfflineJudge
-from ...evaluators.judges.openai_chat import ChatJudge, Endpoint, find_endpoint, show_url
+from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Fields, Log, open_log
 from ..records.log import STDIN
@@ -106,7 +107,8 @@ async def run_job(options: RunOptions, reporter: Reporter) -> Ending:
     folder = output_folder(options)
     log = open_log(options.inputs, options.fields, limit=options.limit)
     for mapping, names in log.mappings().items():
-        reporter.note(f"{', '.join(names)}: {mapping}")
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        reporter.note(f"{names[0]}{more}: {mapping}")
     plan = _Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
     with ExitStack() as held:
         if folder:

@@ -186,7 +186,7 @@ class Runner:
     def _end(self, error: BaseException) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
-            self.judging.asker.limiter.close()
+            self.judging.asker.limiter.close(error)
 
     async def _drain(self) -> None:
         """Let what is in flight finish, for as long as the grace lasts and nobody is in a hurry."""

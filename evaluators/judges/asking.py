@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..errors import EndpointUnreachable, Failure, FailureKind, RateLimited
+from ..errors import EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
 from ..prompt import Request
 from ..replies import Reply, Usage
 from .judge import Judge
@@ -91,6 +91,10 @@ class Asker:
             except Failure as failure:
                 self._answered |= failure.kind not in _UNANSWERED
                 raise
+            except RunError as error:
+                # Before the slot is free: nothing else is sent.
+                self.limiter.close(error)
+                raise
             # Kept before the slot is free: what a kill can lose is never more than what is in flight.
             keep(reply)
             self.usage = self.usage.plus(reply.usage)
@@ -111,11 +115,11 @@ class Asker:
         )
 
     def _give_up(self, failure: Failure) -> None:
-        if not self._answered and failure.kind in _UNANSWERED:
-            raise EndpointUnreachable(
-                f"{failure.message}; nothing has ever been answered, check --base-url"
-            ) from failure
-        raise failure
+        if self._answered or failure.kind not in _UNANSWERED:
+            raise failure
+        error = EndpointUnreachable(f"{failure.message}; nothing has ever been answered, check --base-url")
+        self.limiter.close(error)
+        raise error from failure
 
     async def _wait(self, failure: Failure, failures: list[FailureKind]) -> None:
         wait = self._patience.wait(failures.count(failure.kind))

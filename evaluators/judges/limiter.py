@@ -21,7 +21,7 @@ class Limiter:
         self._most = most
         self._good = 0
         self._proven = False
-        self._closed = False
+        self._closed: BaseException | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._resume_at = 0.0
@@ -30,6 +30,8 @@ class Limiter:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Hold a slot for one attempt."""
+        if self._closed:
+            raise self._closed
         if self._waiting or not self._free():
             await self._wait()
         else:
@@ -59,9 +61,13 @@ class Limiter:
             self._resume_at = now + seconds
             loop.call_at(self._resume_at, self._wake)
 
-    def close(self) -> None:
-        """Let nobody in any more; those in flight go on."""
-        self._closed = True
+    def close(self, error: BaseException) -> None:
+        """Let nobody in any more: who waits or comes gets `error`; those in flight go on."""
+        self._closed = self._closed or error
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(self._closed)
 
     async def idle(self) -> None:
         """Return once nothing is in flight."""
@@ -69,7 +75,7 @@ class Limiter:
 
     def _free(self) -> bool:
         now = asyncio.get_running_loop().time()
-        return not self._closed and self.in_flight < self.limit and now >= self._resume_at
+        return self.in_flight < self.limit and now >= self._resume_at
 
     def _take(self) -> None:
         self.in_flight += 1
@@ -88,7 +94,7 @@ class Limiter:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._give_back()
             raise
 

@@ -1,87 +1,27 @@
 """The judge behind any OpenAI-compatible chat completions endpoint."""
 
 import asyncio
-import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 import orjson
 
-from ..errors import Failure, FailureKind, RunError, UsageError
-from ..jsontext import NotJSON, loads, replace_surrogates
+from ..errors import Failure, ModelUnknown, RunError
+from ..jsontext import replace_surrogates
 from ..prompt import Prompt, Request, digest
-from ..replies import Reply, Usage
+from ..replies import Reply
+from .completion import decode_completion
 from .dialect import LIMITS, Dialect, named_parameter
+from .endpoint import Endpoint
 
 if TYPE_CHECKING:
     import openai
 
-DEFAULT_MODEL = "gpt-5-mini"
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
 _HEADERS = {"Content-Type": "application/json"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """Where the judge is, and with what it is asked."""
-
-    model: str = DEFAULT_MODEL
-    base_url: str = DEFAULT_BASE_URL
-    api_key: str = field(default="", repr=False)
-    """Empty where a loopback endpoint needs none."""
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    """Request parameters that win over the evaluator's; None leaves one out."""
-    timeout: float = 60.0
-    """Seconds for one attempt, from sending to the last byte."""
-
-    @property
-    def host(self) -> str:
-        """Host and port."""
-        return urlsplit(self.base_url).netloc
-
-    @property
-    def shown_url(self) -> str:
-        """The base URL without credentials and query, for messages and files."""
-        return show_url(self.base_url)
-
-
-def show_url(url: str) -> str:
-    """A URL without the parts that may hold secrets."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def find_endpoint(
-    *, model: str, base_url: str | None, api_key_env: str, parameters: Mapping[str, object], timeout: float
-) -> Endpoint:
-    """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work."""
-    url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(
-            f"{show_url(url)!r} is no base URL; write it like {DEFAULT_BASE_URL} or http://localhost:11434/v1"
-        )
-    if "@" in parts.netloc:
-        raise UsageError("the base URL holds a user name or password; name a variable with the key by --api-key-env")
-    key = os.environ.get(api_key_env, "").strip()
-    if not key and not _is_loopback(parts.hostname):
-        raise UsageError(
-            f"no API key for {parts.hostname}: set the environment variable {api_key_env}, "
-            "name another with --api-key-env, or try --model offline, which needs none"
-        )
-    if not key.isascii() or not key.isprintable():
-        raise UsageError(f"the API key in {api_key_env} holds characters no key has; copy it again")
-    return Endpoint(model=model, base_url=url, api_key=key, parameters=parameters, timeout=timeout)
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 class _Body(NamedTuple):
@@ -143,13 +83,15 @@ class ChatJudge:
                 return decode_completion(await self._send(request, dialect, enlarged=enlarged))
             except translate.FOREIGN as error:
                 if not self._adapt(error, request.prompt, dialect, enlarged=enlarged):
-                    raise self._translated(error) from error
+                    raise await self._translated(error) from error
 
-    def _translated(self, error: Exception) -> Failure | RunError:
+    async def _translated(self, error: Exception) -> Failure | RunError:
+        from .preflight import model_gone  # noqa: PLC0415
         from .translate import translate  # noqa: PLC0415
 
         endpoint = self._endpoint
-        return translate(error, model=self.model, url=endpoint.shown_url, timeout=endpoint.timeout)
+        meaning = translate(error, model=self.model, url=endpoint.shown_url, timeout=endpoint.timeout)
+        return await model_gone(self._connect(), endpoint) if isinstance(meaning, ModelUnknown) else meaning
 
     async def _send(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
         import httpx2  # noqa: PLC0415  # arrives with openai
@@ -223,44 +165,3 @@ class ChatJudge:
 
 def _doubled(limit: object) -> object:
     return 2 * limit if isinstance(limit, int) else limit
-
-
-def decode_completion(body: bytes) -> Reply:
-    """The reply in an HTTP body. Raises Failure (`server_error`) where it holds no completion at all."""
-    try:
-        value = loads(body)
-    except NotJSON:
-        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is not JSON") from None
-    if not isinstance(value, dict) or ("choices" not in value and "error" in value):
-        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is no completion")
-    choices = value.get("choices")
-    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = _mapping(choice.get("message"))
-    return Reply(
-        text=_text(message.get("content")),
-        finish_reason=_text(choice.get("finish_reason")) or "none",
-        model=_text(value.get("model")),
-        refusal=_text(message.get("refusal")),
-        usage=_decode_usage(_mapping(value.get("usage"))),
-    )
-
-
-def _decode_usage(usage: dict[str, object]) -> Usage:
-    return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        reasoning_tokens=_count(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
-    )
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and value >= 0 else 0

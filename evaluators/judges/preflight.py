@@ -4,25 +4,22 @@ import asyncio
 import datetime as dt
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import httpx2
 import openai
 
-from ..errors import EndpointUnreachable, Failure, FailureKind, ModelUnknown
+from ..errors import EndpointError, EndpointUnreachable, Failure, FailureKind, ModelUnknown
 from ..jsontext import NotJSON, loads
+from .endpoint import Endpoint
 from .translate import FOREIGN, translate, words_of
-
-if TYPE_CHECKING:
-    from .openai_chat import Endpoint
 
 _NOTICE_DAYS = 30
 _TRIES = 3
 _SHOWN = 5
 
 
-async def check_model(client: openai.AsyncOpenAI, endpoint: "Endpoint", notify: Callable[[str], None]) -> None:
+async def check_model(client: openai.AsyncOpenAI, endpoint: Endpoint, notify: Callable[[str], None]) -> None:
     """Tell of a shutdown within 30 days; raise EndpointError where the model, key or endpoint cannot work.
 
     An endpoint that knows no `/models` is fine.
@@ -33,16 +30,25 @@ async def check_model(client: openai.AsyncOpenAI, endpoint: "Endpoint", notify: 
             notify(notice)
         return
     names = _names(await _get(client, endpoint, "/models"))
-    if names and endpoint.model not in names:
-        raise ModelUnknown(unknown_model(endpoint, names))
+    # Azure is asked for deployments and lists models: there the first request decides.
+    if names and endpoint.model not in names and not endpoint.host.endswith(".azure.com"):
+        raise unknown_model(endpoint, names)
 
 
-def unknown_model(endpoint: "Endpoint", names: list[str]) -> str:
-    """The sentence for a model that the endpoint does not list, with the nearest that it does."""
-    near = nearest_models(endpoint.model, names)
-    return (
+async def model_gone(client: openai.AsyncOpenAI, endpoint: Endpoint) -> ModelUnknown:
+    """The error for a model that the endpoint did not take, with what it lists instead."""
+    try:
+        return unknown_model(endpoint, _names(await _get(client, endpoint, "/models")))
+    except EndpointError:
+        return unknown_model(endpoint, [])
+
+
+def unknown_model(endpoint: Endpoint, names: list[str]) -> ModelUnknown:
+    """The error for a model that the endpoint does not serve, with the nearest of those it lists."""
+    near = ", ".join(nearest_models(endpoint.model, names))
+    return ModelUnknown(
         f"the endpoint {endpoint.shown_url} does not serve the model {endpoint.model!r}; "
-        f"choose another with --model, for example {', '.join(near)}"
+        f"choose another with --model{near and f', for example {near}'}"
     )
 
 
@@ -72,7 +78,7 @@ def shutdown_notice(model: str, date: object, *, today: dt.date) -> str | None:
     return f"the model {model} {when}; choose its successor with --model in time"
 
 
-async def _get(client: openai.AsyncOpenAI, endpoint: "Endpoint", path: str) -> object:
+async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str) -> object:
     """The JSON at a path, None where the endpoint has none; only what ends a run is raised."""
     for attempt in range(1, _TRIES + 1):
         try:

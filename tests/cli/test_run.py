@@ -321,6 +321,16 @@ def test_unknown_model_names_successors(ctxrel: RunCommand, server: LoopbackServ
     assert server.seen == []
 
 
+def test_model_that_is_gone_meanwhile(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A model that is still listed and no longer answers ends the run with the likely successors."""
+    server.models = Answer(body={"data": [{"id": MODEL, "created": 1}, {"id": "judge-2", "created": 2}]})
+    server.script = lambda _: error(404, "The model has been deprecated", code="model_not_found")
+    done = ctxrel(*live(server, write_log(records(9))))
+    assert done.returncode == 1
+    assert "does not serve the model 'judge-1'; choose another with --model, for example judge-2" in done.stderr
+    assert len(server.seen) == 1
+
+
 def test_announced_shutdown_is_told(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
     """A shutdown within 30 days is told and does not stop the run."""
     day = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 11 * 86400))

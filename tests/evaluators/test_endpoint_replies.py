@@ -18,7 +18,8 @@ from ctxrel.evaluators.errors import (
     RunError,
 )
 from ctxrel.evaluators.judges.asking import Asker, Patience
-from ctxrel.evaluators.judges.openai_chat import ChatJudge, Endpoint
+from ctxrel.evaluators.judges.endpoint import Endpoint
+from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judging import Judging, Outcome
 from ctxrel.evaluators.replies import Reply
 

@@ -4,7 +4,8 @@ import datetime as dt
 
 import pytest
 
-from ctxrel.evaluators.judges.openai_chat import ChatJudge, Endpoint
+from ctxrel.evaluators.judges.endpoint import Endpoint
+from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judges.preflight import nearest_models, shutdown_notice
 from ctxrel.evaluators.prompt import Prompt, Request
 

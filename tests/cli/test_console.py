@@ -1,0 +1,80 @@
+"""What a person, a log file and a program see of a run that goes on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from servers.loopback import MODEL, Answer, LoopbackServer, judge_by_hash
+
+from ctxrel.cli.console import ProgressKind, Reporter, progress_json, progress_line
+from ctxrel.cli.records import Fields
+from ctxrel.cli.runs.job import RunOptions, run_job
+from ctxrel.cli.runs.runner import Course
+from ctxrel.cli.runs.tally import Tally
+from ctxrel.evaluators.judges.asking import Asker
+from ctxrel.evaluators.judges.offline import OfflineJudge
+from ctxrel.evaluators.replies import Usage
+
+
+def course(**facts: float | None) -> Course:
+    return Course(tallies={"e": Tally("e@1")}, **facts)  # type: ignore[arg-type]
+
+
+async def test_progress_line() -> None:
+    """Rate, failures, tokens, share and time left; what is unknown is left out."""
+    asker = Asker(OfflineJudge())
+    assert progress_line(course(), asker, 0.0) == "0 rows, 0.0/s"
+    assert progress_line(course(rows=1200), asker, 60) == "1,200 rows, 20.0/s"
+    asker.usage = Usage(5000, 7)
+    half = course(rows=1200, fraction=0.25)
+    half.tallies["e"].errors["timeout"] = 3
+    assert progress_line(half, asker, 60) == "1,200 rows, 20.0/s, 3 failed, 5,007 tokens, 25%, 3 min left"
+    assert json.loads(progress_json(half, asker, 60)) == {
+        "rows": 1200,
+        "failed": 3,
+        "sent": 0,
+        "reused": 0,
+        "tokens": {"input_tokens": 5000, "output_tokens": 7, "cached_tokens": 0, "reasoning_tokens": 0},
+        "fraction": 0.25,
+        "seconds": 60,
+    }
+
+
+@pytest.mark.parametrize("kind", [ProgressKind.PLAIN, ProgressKind.AUTO])
+async def test_heartbeat(
+    server: LoopbackServer,
+    write_log: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    kind: ProgressKind,
+) -> None:
+    """Where stderr is no terminal a line tells now and then how far the run is, without control codes."""
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.1)
+    reporter = Reporter(kind)
+    assert reporter.interval == 30
+    reporter.interval = 0.15
+    records = [{"question": f"q{number}?", "contexts": ["a b"]} for number in range(5)]
+    await run_job(
+        RunOptions(
+            inputs=[str(write_log(records))],
+            evaluators=["context_relevance"],
+            model=MODEL,
+            base_url=server.url,
+            api_key_env="NONE",
+            parameters={},
+            concurrency=1,
+            fields=Fields(),
+            limit=None,
+            output=None,
+            store=None,
+            raise_on_failure=False,
+            timeout=9,
+            attempts=1,
+        ),
+        reporter,
+    )
+    told = capsys.readouterr().err
+    beats = [line for line in told.splitlines() if " rows, " in line]
+    assert len(beats) >= 2
+    assert "\x1b" not in told
+    assert "\r" not in told
