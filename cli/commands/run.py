@@ -13,7 +13,7 @@ from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.fields import Fields
 from ..records.paths import FieldPath
-from ..runs.job import Ending, RunOptions, run_job
+from ..runs.job import Ending, RunOptions, carry_out, plan_run
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
@@ -108,7 +108,9 @@ def run(
         attempts=attempts,
     )
     reporter = Reporter(progress)
-    _finish(asyncio.run(run_job(options, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
+    # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
+    plan = plan_run(options, reporter)
+    _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
 
 
 def parse_parameters(given: list[str]) -> dict[str, object]:
@@ -150,8 +152,8 @@ def show_ending(ending: Ending) -> None:
     show_table(f"judge: {ending.summary['judge']['description']}", columns, rows, to_stderr=True)
     requests, seconds = ending.summary["requests"], ending.summary["timings"]["seconds"]
     write_error(
-        f"{requests['sent']:,} requests sent, {requests['reused']:,} replies reused, "
-        f"{requests['not_needed']:,} records without a request, {duration(seconds)}"
+        f"requests: {requests['sent']:,} sent, {requests['reused']:,} answered from the store, "
+        f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
     if ending.folder:
         write_error(f"results: {ending.folder / ('results.jsonl.part' if ending.error else 'results.jsonl')}")

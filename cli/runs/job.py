@@ -97,10 +97,23 @@ def output_folder(options: RunOptions) -> Path | None:
     return Path(f"{stem}.ctxrel")
 
 
-async def run_job(options: RunOptions, reporter: Reporter) -> Ending:
-    """Judge a log and write its results; a run that ended early is an Ending with an error.
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A run whose options were found to make sense."""
 
-    Raises CtxrelError before anything is sent.
+    options: RunOptions
+    endpoint: Endpoint | None
+    """None for the offline judge."""
+    evaluators: Sequence[CitationEvaluator]
+    log: Log
+    folder: Path | None
+    """None where the rows go to standard output."""
+
+
+def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
+    """Check everything that can be checked before anything is written or sent; waits for the first line of a pipe.
+
+    Raises UsageError.
     """
     evaluators = _load_evaluators(options.evaluators)
     endpoint = None if options.model == OFFLINE else _find_endpoint(options)
@@ -109,28 +122,24 @@ async def run_job(options: RunOptions, reporter: Reporter) -> Ending:
     for mapping, names in log.mappings().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {mapping}")
-    plan = _Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
+    return Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
+
+
+async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
+    """Judge a log and write its results; a run that ended early is an Ending with an error.
+
+    Raises OutputLocked and OutputError before anything is sent.
+    """
     with ExitStack() as held:
-        if folder:
-            _make_folder(folder)
-            held.enter_context(hold_lock(folder))
-        store = Store(options.store or (folder / "store.sqlite" if folder else None))
+        if plan.folder:
+            _make_folder(plan.folder)
+            held.enter_context(hold_lock(plan.folder))
+        store = Store(plan.options.store or (plan.folder / "store.sqlite" if plan.folder else None))
         held.callback(store.close)
         return await _run(plan, store, reporter)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Plan:
-    """A run whose options were found to make sense."""
-
-    options: RunOptions
-    endpoint: Endpoint | None
-    evaluators: Sequence[CitationEvaluator]
-    log: Log
-    folder: Path | None
-
-
-async def _run(plan: _Plan, store: Store, reporter: Reporter) -> Ending:
+async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     notices: list[str] = []
     options, folder, log = plan.options, plan.folder, plan.log
@@ -223,7 +232,7 @@ def _make_folder(folder: Path) -> None:
         raise OutputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
 
 
-def _make_judge(plan: _Plan, store: Store, notices: list[str], reporter: Reporter) -> Judge:
+def _make_judge(plan: Plan, store: Store, notices: list[str], reporter: Reporter) -> Judge:
     def notice(message: str) -> None:
         notices.append(message)
         reporter.warn(message)

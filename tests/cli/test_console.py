@@ -9,7 +9,7 @@ from servers.loopback import MODEL, Answer, LoopbackServer, judge_by_hash
 
 from ctxrel.cli.console import ProgressKind, Reporter, progress_json, progress_line
 from ctxrel.cli.records import Fields
-from ctxrel.cli.runs.job import RunOptions, run_job
+from ctxrel.cli.runs.job import RunOptions, carry_out, plan_run
 from ctxrel.cli.runs.runner import Course
 from ctxrel.cli.runs.tally import Tally
 from ctxrel.evaluators.judges.asking import Asker
@@ -54,25 +54,23 @@ async def test_heartbeat(
     assert reporter.interval == 30
     reporter.interval = 0.15
     records = [{"question": f"q{number}?", "contexts": ["a b"]} for number in range(5)]
-    await run_job(
-        RunOptions(
-            inputs=[str(write_log(records))],
-            evaluators=["context_relevance"],
-            model=MODEL,
-            base_url=server.url,
-            api_key_env="NONE",
-            parameters={},
-            concurrency=1,
-            fields=Fields(),
-            limit=None,
-            output=None,
-            store=None,
-            raise_on_failure=False,
-            timeout=9,
-            attempts=1,
-        ),
-        reporter,
+    options = RunOptions(
+        inputs=[str(write_log(records))],
+        evaluators=["context_relevance"],
+        model=MODEL,
+        base_url=server.url,
+        api_key_env="NONE",
+        parameters={},
+        concurrency=1,
+        fields=Fields(),
+        limit=None,
+        output=None,
+        store=None,
+        raise_on_failure=False,
+        timeout=9,
+        attempts=1,
     )
+    await carry_out(plan_run(options, reporter), reporter)
     told = capsys.readouterr().err
     beats = [line for line in told.splitlines() if " rows, " in line]
     assert len(beats) >= 2

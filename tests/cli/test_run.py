@@ -465,6 +465,18 @@ def test_second_signal_is_at_once(server: LoopbackServer, write_log: WriteLog, t
     assert len(read_rows(tmp_path / "run", "results.jsonl.part")) == 1
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15)], ids=["INT", "TERM"])
+def test_signal_while_nothing_comes(number: signal.Signals, code: int) -> None:
+    """A pipe in which nothing arrives does not hold up Ctrl-C."""
+    command = [sys.executable, "-m", "ctxrel.cli", "run", "-", "-o", "-", "-m", "offline"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(1)
+        process.send_signal(number)
+        assert process.wait(5) == code
+        assert process.stderr
+        assert b"Traceback" not in process.stderr.read()
+
+
 def test_rows_stream_through_a_pipe(server: LoopbackServer) -> None:
     """With - and -o - a row comes out while the log is still being written."""
     command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, "-", "-o", "-"))]
