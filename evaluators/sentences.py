@@ -1,31 +1,52 @@
 """Contexts taken apart into sentences whose spans point back into the text."""
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import sentencex
 
 from .jsontext import replace_surrogates
 
-_SCRIPTS = (
-    ("ko", re.compile(r"[\uac00-\ud7a3\u1100-\u11ff]")),
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("bn", re.compile(r"[\u0980-\u09ff]")),
-    ("te", re.compile(r"[\u0c00-\u0c7f]")),
-    ("ta", re.compile(r"[\u0b80-\u0bff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-)
-# A line of prose that its exporter wrapped goes on below: it is long, ends in no sentence mark,
-# and the next line starts, unindented, with a small letter.
-_WRAPPED_LENGTH = 40
-_LIST_MARKER = re.compile(r"\s*[(\[]?(\d{1,3}|[A-Za-z가-하])[.)\]]\s*")
+_SCRIPTS = {
+    "ko": re.compile(r"[\uac00-\ud7a3\u1100-\u11ff]"),
+    "ja": re.compile(r"[\u3040-\u30ff]"),
+    "zh": re.compile(r"[\u4e00-\u9fff]"),
+    "hi": re.compile(r"[\u0900-\u097f]"),
+    "bn": re.compile(r"[\u0980-\u09ff]"),
+    "te": re.compile(r"[\u0c00-\u0c7f]"),
+    "ta": re.compile(r"[\u0b80-\u0bff]"),
+    "th": re.compile(r"[\u0e00-\u0e7f]"),
+    "ar": re.compile(r"[\u0600-\u06ff]"),
+    "he": re.compile(r"[\u0590-\u05ff]"),
+    "ru": re.compile(r"[\u0400-\u04ff]"),
+    "el": re.compile(r"[\u0370-\u03ff]"),
+}
+# Function words that tell languages of the Latin script apart: their rules differ ("3. Oktober", "pág. 3").
+_FUNCTION_WORDS = {
+    "en": frozenset(["the", "of", "and", "is", "was", "to", "by", "for", "with", "that"]),
+    "de": frozenset(["der", "die", "das", "und", "ist", "wurde", "von", "mit", "nicht", "für"]),
+    "es": frozenset(["el", "los", "las", "es", "del", "por", "una", "que", "con", "fue"]),
+    "fr": frozenset(["le", "les", "est", "des", "du", "et", "une", "dans", "qui", "sur"]),
+    "it": frozenset(["il", "gli", "della", "di", "che", "è", "una", "nel", "sono", "per"]),
+    "pt": frozenset(["os", "das", "dos", "foi", "uma", "não", "em", "ao", "que", "com"]),
+    "nl": frozenset(["de", "het", "een", "van", "en", "niet", "zijn", "werd", "voor", "met"]),
+    "fi": frozenset(["ja", "on", "oli", "se", "ei", "hän", "myös", "kuin", "joka", "sekä"]),
+}
+_DENSE = ("ko", "ja", "zh")
+"""Languages that say with one character what takes three letters."""
+_LATIN = re.compile("[A-Za-z]")
+_HEAD = 2000
+"""Characters by which the language is told."""
+_WRAPPED_LENGTH = 60
+_WRAPPED_PARAGRAPH = 3
+_WIDE_SCRIPT = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？؟।|][\"')\]”’»」』]*\s*$")
+_MARKED_LINE = re.compile(r"\s|[-*+•·|>#(\[{]|\d{1,3}[.)]\s|$")
+_LIST_MARKER = re.compile(r"\s*[(\[]?(\d{1,3}|[A-Za-z가-하])[.)\]]\s*")
+# Ends that the segmenter leaves inside a piece.
+_MISSED_END = re.compile(r"(?<=[。！？])(?=[0-9A-Za-z])|(?<=\u17d4)(?=\s*\S)")
 
 
 class Sentence(NamedTuple):
@@ -36,15 +57,26 @@ class Sentence(NamedTuple):
 
 
 def language_of(text: str) -> str:
-    """The language whose sentence rules fit the text's script (`en` where Latin or unknown)."""
-    if text.isascii():
-        return "en"
-    head = text[:2000]
-    counts = {language: len(pattern.findall(head)) for language, pattern in _SCRIPTS}
-    if counts["ja"] and counts["ja"] + counts["zh"] > counts["ko"]:
-        return "ja"
-    language, count = max(counts.items(), key=lambda item: item[1])
-    return language if count * 4 >= len(head.split()) else "en"
+    """The language whose sentence rules fit the text: by script, and by function words where the script is Latin."""
+    head = text[:_HEAD]
+    if not head.isascii():
+        language, prevails = _script_of(head)
+        if prevails:
+            return language
+    words = frozenset(head.lower().split())
+    hits = {language: len(words & small) for language, small in _FUNCTION_WORDS.items()}
+    language = max(hits, key=lambda name: hits[name])
+    return language if hits[language] > max(1, hits["en"]) else "en"
+
+
+def _script_of(head: str) -> tuple[str, bool]:
+    """The language of the most frequent script but Latin, and whether it outweighs Latin."""
+    counts = {language: len(script.findall(head)) for language, script in _SCRIPTS.items()}
+    if counts["ja"]:
+        counts["ja"] += counts["zh"]
+    language = max(counts, key=lambda name: counts[name])
+    weight = 3 if language in _DENSE else 1
+    return language, counts[language] * weight > len(_LATIN.findall(head))
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -64,13 +96,13 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def _pieces(language: str, block: str) -> list[str]:
-    """The segmenter's pieces, with list markers and abbreviations it cut off joined to what follows."""
+    """The segmenter's pieces: what it cut too often is joined, what it missed is cut."""
     pieces: list[str] = []
     for piece in sentencex.segment(language, block):
         if pieces and (_LIST_MARKER.fullmatch(pieces[-1]) or _inside_word(pieces[-1], piece)):
             pieces[-1] += piece
         else:
-            pieces.append(piece)
+            pieces += [piece] if piece.isascii() else _MISSED_END.split(piece)
     return pieces
 
 
@@ -79,20 +111,41 @@ def _inside_word(before: str, after: str) -> bool:
     return before[-1] == "." and after[0].isascii() and after[0].isalnum()
 
 
-def _blocks(text: str) -> list[tuple[int, str]]:
-    """Lines with their offsets, hard-wrapped lines of one paragraph kept together."""
-    if "\n" not in text:
-        return [(0, text)]
-    blocks: list[tuple[int, str]] = []
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their offsets; lines of prose that were wrapped by whatever exported them are kept together."""
     start = position = 0
-    lines = text.splitlines(keepends=True)
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        position += len(line)
-        if not _goes_on(line, following):
-            blocks.append((start, text[start:position]))
-            start = position
-    return blocks
+    for paragraph in _paragraphs(text):
+        wrapped = _is_wrapped(paragraph)
+        for line, following in zip(paragraph, [*paragraph[1:], ""], strict=True):
+            position += len(line)
+            if not following or not (wrapped or _goes_on(line, following)):
+                yield start, text[start:position]
+                start = position
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    """Runs of lines up to and with a blank one."""
+    paragraph: list[str] = []
+    for line in text.splitlines(keepends=True):
+        paragraph.append(line)
+        if line.isspace():
+            yield paragraph
+            paragraph = []
+    if paragraph:
+        yield paragraph
 
 
 def _goes_on(line: str, following: str) -> bool:
-    return len(line) > _WRAPPED_LENGTH and following[:1].islower() and not _SENTENCE_END.search(line)
+    """Whether a long line without a sentence mark goes on with a small letter below."""
+    return len(line) > _WRAPPED_LENGTH and following[0].islower() and not _SENTENCE_END.search(line)
+
+
+def _is_wrapped(paragraph: list[str]) -> bool:
+    """Whether every line is as full as it can be: the next one's first word would not have fitted."""
+    lines = [line.rstrip() for line in paragraph if not line.isspace()]
+    if len(lines) < _WRAPPED_PARAGRAPH or any(_MARKED_LINE.match(line) for line in lines):
+        return False
+    width = max(map(len, lines))
+    if width < (_WRAPPED_LENGTH // 2 if _WIDE_SCRIPT.search(lines[0]) else _WRAPPED_LENGTH):
+        return False
+    return all(len(line) + 1 + len(following.split(maxsplit=1)[0]) > width for line, following in pairwise(lines))

@@ -36,10 +36,32 @@ def pieces(text: str) -> list[str]:
         pytest.param("def f(x):\n    return x\n\nprint(f(1))", ["def f(x):", "return x", "print(f(1))"], id="code"),
         pytest.param("a b\r\nc d\re f", ["a b", "c d", "e f"], id="line ends"),
         pytest.param(
-            "This line was wrapped by whatever exported it and\ngoes on here. Then comes another.",
-            ["This line was wrapped by whatever exported it and\ngoes on here.", "Then comes another."],
-            id="hard-wrapped prose",
+            "This line was wrapped at some column by whatever had exported it and\ngoes on here. Then comes another.",
+            ["This line was wrapped at some column by whatever had exported it and\ngoes on here.", "Then comes another."],
+            id="hard-wrapped line",
         ),
+        pytest.param(
+            "The ferry to the northern islands was operated for years by the\nUnited Harbour Company, which sold it to its crew in the spring of\n"
+            "1987. It still runs.",
+            [
+                "The ferry to the northern islands was operated for years by the\nUnited Harbour Company, which sold it to its crew in the spring of\n1987.",
+                "It still runs.",
+            ],
+            id="hard-wrapped paragraph",
+        ),
+        pytest.param(
+            "전입신고는 새로운 거주지로 이사한 날부터 십사 일 이내에 관할\n주민센터를 방문하거나 정부 누리집에서 온라인으로 신청하셔야만\n합니다. 늦으면 과태료가 있습니다.",
+            [
+                "전입신고는 새로운 거주지로 이사한 날부터 십사 일 이내에 관할\n주민센터를 방문하거나 정부 누리집에서 온라인으로 신청하셔야만\n합니다.",
+                "늦으면 과태료가 있습니다.",
+            ],
+            id="hard-wrapped Korean",
+        ),
+        pytest.param("Short lines\nthat stand\nalone", ["Short lines", "that stand", "alone"], id="short lines"),
+        pytest.param("他是副书记。2021年他升职。", ["他是副书记。", "2021年他升职。"], id="Chinese before a digit"),
+        pytest.param("「元気？」と言った。", ["「元気？」", "と言った。"], id="Japanese quote"),
+        pytest.param("Er kam am 3. Oktober und das war gut. Dr. Meier war mit dabei.", ["Er kam am 3. Oktober und das war gut.", "Dr. Meier war mit dabei."], id="German"),
+        pytest.param("La pág. 3 es del Sr. López. El fin.", ["La pág. 3 es del Sr. López.", "El fin."], id="Spanish"),
         pytest.param("no mark at the end", ["no mark at the end"], id="no mark"),
     ],
 )  # fmt: skip
@@ -53,6 +75,10 @@ def test_split(text: str, expected: list[str]) -> None:
     [
         ("plain", "en"),
         ("naïve café", "en"),
+        ("", "en"),
+        ("Das ist der Turm und die Brücke", "de"),
+        ("El puente es una obra del siglo", "es"),
+        ("Le pont est dans la ville", "fr"),
         ("한국어 문장", "ko"),
         ("API 서버는 한국어로 응답한다", "ko"),
         ("これは日本語です", "ja"),
