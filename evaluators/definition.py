@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,7 +17,26 @@ _REQUIRED = ("instructions", "inputs", "outputs", "scoring")
 _OPTIONAL = ("name", "description", "examples", "parameters")
 _INPUTS = ("question", "contexts")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_RESERVED = frozenset({"model", "messages", "response_format", "stream", "n", "tools", "functions"})
+_OUTPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+# The other columns of a result row.
+_ROW_KEYS = frozenset(
+    {
+        "index",
+        "id",
+        "evaluator",
+        "status",
+        "score",
+        "question",
+        "contexts",
+        "model",
+        "prompt",
+        "usage",
+        "error",
+        "requests",
+    }
+)
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
+_RESERVED = frozenset({"model", "messages", "response_format", "stream", "n", "tools", "functions", "timeout"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +91,8 @@ def built_in_text(name: str) -> str:
 
 def load_definition(name_or_path: str) -> Definition:
     """The definition of a built-in evaluator by name, or of a YAML file. Raises DefinitionError."""
-    if name_or_path.endswith((".yaml", ".yml")) or "/" in name_or_path:
-        path = Path(name_or_path)
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml") or "/" in name_or_path or path.is_file():
         return check_definition(read_yaml(path), default_name=path.stem)
     return check_definition(
         parse_yaml(built_in_text(name_or_path), f"prompts/{name_or_path}.yaml"), default_name=name_or_path
@@ -89,16 +108,16 @@ def check_definition(source: Source, *, default_name: str) -> Definition:
     if fields["inputs"] != list(_INPUTS):
         source.fail(("inputs",), f"inputs must be [{', '.join(_INPUTS)}]")
     output = _output(source, fields["outputs"])
-    examples = _examples(source, fields.get("examples", []), output)
+    examples = _examples(source, fields.get("examples") or [], output)
     return Definition(
         source=source,
         name=name,
-        description=_text(source, ("description",), fields.get("description", "")),
+        description=_text(source, ("description",), fields.get("description") or ""),
         instructions=_instructions(source, fields["instructions"], examples=bool(examples)),
         output=output,
         scoring=_choice(source, ("scoring",), fields["scoring"], SCORINGS),
         examples=examples,
-        parameters=_parameters(source, fields.get("parameters", {})),
+        parameters=_parameters(source, fields.get("parameters") or {}),
     )
 
 
@@ -106,7 +125,8 @@ def _mapping(
     source: Source, place: Place, value: object, *, required: Sequence[str], optional: Sequence[str] = ()
 ) -> dict[str, object]:
     if not isinstance(value, dict):
-        source.fail(place, f"expected keys ({', '.join(required)}), found {_kind(value)}")
+        start = "; start from: ctxrel prompts copy context_relevance" if value is None and not place else ""
+        source.fail(place, f"expected keys ({', '.join(required)}), found {_kind(value)}{start}")
     known = (*required, *optional)
     for key in value:
         if key not in known:
@@ -125,7 +145,7 @@ def _kind(value: object) -> str:
 
 def _text(source: Source, place: Place, value: object) -> str:
     if not isinstance(value, str):
-        source.fail(place, f"expected a text, found {_kind(value)}")
+        source.fail(place, f"expected a text, found {_kind(value)}; put the text in quotes")
     return value
 
 
@@ -144,7 +164,10 @@ def _choice(source: Source, place: Place, value: object, choices: Sequence[str])
 def _output(source: Source, value: object) -> str:
     if not isinstance(value, dict) or len(value) != 1 or set(value.values()) != {"citations"}:
         source.fail(("outputs",), "outputs must be one name and its kind, as in 'relevant_statements: citations'")
-    return str(next(iter(value)))
+    (name,) = value
+    if not _OUTPUT.fullmatch(name) or name in _ROW_KEYS:
+        source.fail(("outputs", name), f"an output cannot be called {name!r}; choose letters, digits and '_'")
+    return str(name)
 
 
 def _instructions(source: Source, value: object, *, examples: bool) -> str:
@@ -152,15 +175,23 @@ def _instructions(source: Source, value: object, *, examples: bool) -> str:
     text = _text(source, place, value)
     if not text.strip():
         source.fail(place, "the instructions are empty")
-    for name in re.findall(r"\{\{\s*(\w*)\s*\}\}", text):
+    found = _PLACEHOLDER.findall(text)
+    for name in found:
         if name not in PLACEHOLDERS:
             source.fail(
                 place, f"unknown placeholder {{{{{name}}}}}; known are {{{{output_format}}}} and {{{{examples}}}}"
             )
     for name in PLACEHOLDERS if examples else ("output_format",):
-        if f"{{{{{name}}}}}" not in text.replace(" ", ""):
-            source.fail(place, f"the placeholder {{{{{name}}}}} is missing")
+        if found.count(name) != 1:
+            source.fail(
+                place, f"the placeholder {{{{{name}}}}} {'is missing' if name not in found else 'stands twice'}"
+            )
     return text
+
+
+def fill_placeholders(instructions: str, fillings: Mapping[str, str]) -> str:
+    """The instructions with each placeholder replaced by its filling."""
+    return _PLACEHOLDER.sub(lambda placeholder: fillings[placeholder[1]], instructions).strip()
 
 
 def _examples(source: Source, value: object, output: str) -> tuple[Example, ...]:

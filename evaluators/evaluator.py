@@ -1,5 +1,6 @@
 """What an evaluator is, and the one that judges contexts by citations."""
 
+import difflib
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +13,7 @@ from .citations import (
     render_citations,
     render_record,
 )
-from .definition import Definition, Example, load_definition
+from .definition import Definition, Example, fill_placeholders, load_definition
 from .prompt import Prompt, Request
 from .record import Record
 from .replies import Reply, read_object
@@ -128,14 +129,8 @@ def load_evaluator(name_or_path: str) -> CitationEvaluator:
 def render_system(definition: Definition) -> str:
     """The system message: instructions with output format and examples filled in. Raises DefinitionError."""
     examples = "\n\n".join(_render_example(definition, example) for example in definition.examples)
-    text = definition.instructions.strip()
-    for name, filling in (
-        ("output_format", f'{{"{definition.output}": [numbers of sentences]}}'),
-        ("examples", examples),
-    ):
-        for placeholder in (f"{{{{{name}}}}}", f"{{{{ {name} }}}}"):
-            text = text.replace(placeholder, filling)
-    return text.strip()
+    output_format = f'{{"{definition.output}": [numbers of sentences]}}'
+    return fill_placeholders(definition.instructions, {"output_format": output_format, "examples": examples})
 
 
 def _render_example(definition: Definition, example: Example) -> str:
@@ -146,7 +141,14 @@ def _render_example(definition: Definition, example: Example) -> str:
         if not found:
             place = (*example.place, "outputs", definition.output, index)
             definition.source.fail(
-                place, f"the statement {statement!r} is no sentence of the example's contexts; copy it verbatim"
+                place,
+                f"the statement {statement!r} is no sentence of the example's contexts; copy it verbatim"
+                f"{_nearest(statement, record)}",
             )
         numbers.update(found)
     return f"Input: {render_record(record)}\nOutput: {render_citations(definition.output, sorted(numbers))}"
+
+
+def _nearest(text: str, record: NumberedRecord) -> str:
+    near = difflib.get_close_matches(text, [statement.text for statement in record.statements], n=1)
+    return f", the nearest is {near[0]!r}" if near else ""

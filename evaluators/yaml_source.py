@@ -1,5 +1,6 @@
 """YAML whose values know their lines, so that an error can point at one."""
 
+import math
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -7,6 +8,7 @@ import yaml
 
 from .errors import DefinitionError
 
+_INT_LIMIT = 2**63
 Place = tuple[str | int, ...]
 
 
@@ -32,25 +34,25 @@ def read_yaml(path: Path) -> Source:
     except OSError as error:
         raise DefinitionError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+        raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}; is it a YAML file?") from None
     return parse_yaml(text, str(path))
 
 
 def parse_yaml(text: str, name: str) -> Source:
     """The text's value and lines; `name` stands for the file in messages. Raises DefinitionError."""
     source = Source(name, None, {(): 1})
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
-        value = None if node is None else _Builder(source, loader).build(node, ())
+        return source._replace(value=None if node is None else _Builder(source, loader).build(node, ()))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise DefinitionError(f"{name}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem}") from None
+        hint = "; put a text that holds ': ' in quotes" if "mapping values" in str(error.problem) else ""
+        raise DefinitionError(f"{name}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise DefinitionError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
-    finally:
-        loader.dispose()
-    return source._replace(value=value)
+    except RecursionError:
+        raise DefinitionError(f"{name}: not valid YAML: nested too deeply") from None
 
 
 class _Builder:
@@ -59,25 +61,21 @@ class _Builder:
     def __init__(self, source: Source, loader: yaml.SafeLoader) -> None:
         self._source = source
         self._loader = loader
-        self._open: set[int] = set()
+        self._built: set[int] = set()
 
     def build(self, node: yaml.Node, place: Place) -> object:
         self._source.lines[place] = node.start_mark.line + 1
-        if id(node) in self._open:
-            self._source.fail(place, "an anchor that contains itself")
-        self._open.add(id(node))
-        try:
-            return self._value(node, place)
-        finally:
-            self._open.discard(id(node))
-
-    def _value(self, node: yaml.Node, place: Place) -> object:
+        if id(node) in self._built:  # a handful of them can stand for a billion values
+            self._source.fail(place, "an alias (*) cannot be used here; write the value out")
+        self._built.add(id(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*place, number)) for number, item in enumerate(node.value)]
         value: object = self._loader.construct_object(node)
-        return value
+        if value is None or isinstance(value, (str, bool)) or _is_json_number(value):
+            return value
+        return self._source.fail(place, f"{node.value!r} is read as {type(value).__name__}; put it in quotes")
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, object]:
         values: dict[str, object] = {}
@@ -90,3 +88,7 @@ class _Builder:
             values[key] = self.build(value_node, inside)
             self._source.lines[inside] = key_node.start_mark.line + 1
         return values
+
+
+def _is_json_number(value: object) -> bool:
+    return (isinstance(value, int) and abs(value) < _INT_LIMIT) or (isinstance(value, float) and math.isfinite(value))

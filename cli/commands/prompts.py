@@ -1,12 +1,13 @@
 """`ctxrel prompts`: see, copy and check evaluators."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...evaluators.definition import Definition, built_in_names, built_in_text, load_definition
-from ...evaluators.errors import UsageError
+from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.evaluator import CitationEvaluator, render_system
 from ..console import show_table, write_error, write_out
 
@@ -54,7 +55,8 @@ def copy(
         raise UsageError(f"{str(path)!r} is there already; name another file or use --force") from None
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    write_error(f"copied to {path}; run it with: ctxrel run LOG -e ./{path}")
+    name = str(path) if path.suffix in (".yaml", ".yml") else f"./{path}"
+    write_error(f"copied to {path}; run it with: ctxrel run LOG -e {shlex.quote(name)}")
 
 
 @app.command("check", epilog="Example: ctxrel prompts check mine.yaml")
@@ -62,10 +64,16 @@ def check(
     files: Annotated[list[str], typer.Argument(metavar="FILE.yaml...", help="Evaluators to check.")],
 ) -> None:
     """Say what is wrong with an evaluator, with file and line, before anything is sent."""
+    wrong = []
     for name in files:
-        definition = load_definition(name)
-        CitationEvaluator(definition)
-        write_out(f"{name}: fine; {_facts(definition)}")
+        try:
+            definition = load_definition(name)
+            CitationEvaluator(definition)
+            write_out(f"{name}: fine; {_facts(definition)}")
+        except DefinitionError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise DefinitionError("\nctxrel: ".join(wrong))
 
 
 def _facts(definition: Definition) -> str:

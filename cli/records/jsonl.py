@@ -9,7 +9,7 @@ from ...evaluators.errors import InputError
 from ...evaluators.jsontext import NotJSON, loads
 from .source import Row
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 
@@ -58,7 +58,7 @@ def _read_lines(name: str, stream: BinaryIO) -> Iterator[Row]:
     first = True
     for number, line in enumerate(stream, start=1):
         done += len(line)
-        text = (line.removeprefix(_BOM) if number == 1 else line).rstrip()
+        text = (line.removeprefix(BOM) if number == 1 else line).rstrip()
         if not text:
             continue
         row = _read_line(f"{name}:{number}", text, done)
@@ -83,11 +83,12 @@ def _refuse_other_json(row: Row, text: bytes) -> None:
     start = text.lstrip()
     if start.startswith(b"["):
         raise InputError(
-            f"{row.where}: a JSON array, not JSON Lines; write an object per line: jq -c '.[]' FILE > FILE.jsonl"
+            f"{row.where}: a JSON array, not JSON Lines; write a record per line: jq -c '.[]' FILE > FILE.jsonl"
         )
     if start == b"{":
         raise InputError(
-            f"{row.where}: JSON over several lines, not JSON Lines; write an object per line: jq -c . FILE > FILE.jsonl"
+            f"{row.where}: JSON over several lines, not JSON Lines; write a record per line, "
+            "for example: jq -c '.results[]' FILE > FILE.jsonl"
         )
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:64]:
         raise InputError(f"{row.where}: no UTF-8 text; save the log as UTF-8 JSON Lines or as Parquet")

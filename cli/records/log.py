@@ -10,13 +10,16 @@ from typing import NamedTuple
 
 from ...evaluators.errors import InputError
 from ...evaluators.record import Record
-from .fields import Fields, Mapping, find_mapping
-from .jsonl import JsonLinesFile, JsonLinesPipe
+from .fields import Fields, Mapping
+from .finding import find_mapping
+from .jsonl import BOM, JsonLinesFile, JsonLinesPipe
 from .parquet import MAGIC, ParquetFile
 from .source import Source
 
 STDIN = "-"
 _SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+_HEAD = 64
+"""Bytes by which a format is recognised."""
 _PROBED = 50
 """Rows by which the fields of a file are recognised."""
 
@@ -78,11 +81,13 @@ def _expand(inputs: Sequence[str]) -> list[str]:
 
 def _matches(given: str) -> list[str]:
     path = Path(given)
+    if not given:
+        raise InputError("an input is empty text; is a variable unset?")
     if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
         return [given]
     if path.is_dir():
-        found = sorted(str(entry) for entry in path.iterdir() if entry.suffix in _SUFFIXES and entry.is_file())
-        what = f"the folder {given!r} holds no {', '.join(_SUFFIXES)} file"
+        found = sorted(str(entry) for entry in path.iterdir() if entry.suffix.lower() in _SUFFIXES and entry.is_file())
+        what = f"the folder {given!r} holds no {', '.join(_SUFFIXES)} file (folders in it are not read)"
     else:
         found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
         what = f"no file {given!r}"
@@ -96,26 +101,31 @@ def _open_file(path: Path) -> Source:
         if not path.is_file():
             return _open_pipe(str(path), os.open(path, os.O_RDONLY))
         with path.open("rb") as stream:
-            head = stream.read(4)
+            head = stream.read(_HEAD)
         return _by_content(path, head)
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
 
 
 def _by_content(path: Path, head: bytes) -> Source:
-    if head == MAGIC:
+    suffix = path.suffix.lower()
+    if head.startswith(MAGIC):
         return ParquetFile(path)
-    if path.suffix == ".parquet":
+    if suffix == ".parquet":
         raise InputError(f"{str(path)!r} is no Parquet file: it does not start with PAR1")
-    if path.suffix in (".jsonl", ".ndjson", ".json"):
+    if suffix in (".jsonl", ".ndjson", ".json") or head.removeprefix(BOM).lstrip().startswith(b"{"):
         return JsonLinesFile(path)
     raise InputError(
         f"cannot tell the format of {str(path)!r} by {path.suffix or 'a name without suffix'!r}; "
-        f"known are {', '.join(_SUFFIXES)}, and - for JSON Lines on standard input"
+        f"convert it to JSON Lines ({', '.join(_SUFFIXES[:2])}) or Parquet, or pipe JSON Lines into -"
     )
 
 
 def _open_pipe(name: str, descriptor: int) -> JsonLinesPipe:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        raise InputError(f"{name} is closed") from None
     # Not sys.stdin: a thread that waits in it would hold its lock when the program ends.
     return JsonLinesPipe(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
 

@@ -1,14 +1,15 @@
 """Parquet, read row group by row group."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...evaluators.errors import InputError
 from .source import Row
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 MAGIC = b"PAR1"
@@ -55,6 +56,29 @@ class ParquetFile:
         number = 0
         for group in range(file.num_row_groups):
             for part in file.iter_batches(batch_size=batch, row_groups=[group], columns=chosen):
-                for value in part.to_pylist():
+                for value in _values(part):
                     number += 1
                     yield Row(f"{self.name}:row {number}", value, None, (self.size or 0) * number / total)
+
+
+def _values(batch: "pa.RecordBatch") -> list[dict[str, object]]:
+    """The rows of a batch."""
+    names = batch.schema.names
+    columns = [_column(column) for column in batch.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _column(column: "pa.Array[Any]") -> Sequence[object]:
+    """A column's values; what Python cannot hold (nanoseconds, far dates) as text, else as nulls."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    readings: tuple[Callable[[], Sequence[object]], ...] = (
+        column.to_pylist,
+        lambda: column.cast(pa.string()).to_pylist(),
+    )
+    for read in readings:
+        try:
+            return read()
+        except (ValueError, OverflowError, pa.ArrowException):
+            continue
+    return [None] * len(column)

@@ -1,6 +1,10 @@
 """Questions, contexts and ids out of whatever a log holds in their place."""
 
-from ...evaluators.jsontext import replace_surrogates
+import ast
+
+import orjson
+
+from ...evaluators.jsontext import loads, replace_surrogates
 
 _TEXT_KEYS = (
     "text",
@@ -37,6 +41,8 @@ def contexts_of(value: object) -> tuple[str, ...]:
 
     A null beside texts is a blank context, so that the others keep their rank; nothing but nulls is no retrieval.
     """
+    if isinstance(value, str):
+        value = _unpack(value)
     if isinstance(value, (str, dict)):
         return (_text_of(value),)
     if not isinstance(value, list):
@@ -48,7 +54,23 @@ def contexts_of(value: object) -> tuple[str, ...]:
 
 def id_of(value: object, index: int) -> str:
     """The record's own id as a text, its index where it has none."""
-    return str(index) if value is None or value == "" else replace_surrogates(str(value))
+    if value is None or value == "":
+        return str(index)
+    return replace_surrogates(value) if isinstance(value, str) else orjson.dumps(value, default=str).decode().strip('"')
+
+
+def _unpack(text: str) -> object:
+    """The list that a text spells out, as JSON or as Python writes it (tables hold lists so); else the text."""
+    if not text.startswith("[") or not text.rstrip().endswith("]"):
+        return text
+    for read in (loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, list) and all(isinstance(item, (str, dict)) for item in value):
+            return value
+    return text
 
 
 def _text_of(value: object, position: int | None = None) -> str:
@@ -57,7 +79,8 @@ def _text_of(value: object, position: int | None = None) -> str:
     for _ in range(3):  # {"document": {"content": {"text": ...}}}
         if not isinstance(inner, dict):
             break
-        inner = next((inner[key] for key in _TEXT_KEYS if inner.get(key) is not None), None)
+        found = [inner[key] for key in _TEXT_KEYS if inner.get(key) is not None]
+        inner = next((text for text in found if text != ""), found[0] if found else None)
     if isinstance(inner, str):
         return replace_surrogates(inner)
     if isinstance(value, dict):

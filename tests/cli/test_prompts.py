@@ -81,8 +81,32 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         ("name: mine", "parameters: {stream: true}", "mine.yaml:1: the request parameter 'stream' is set by ctxrel"),
         ("name: mine", "name: [", "mine.yaml:3: not valid YAML: "),
         ("name: mine", "name: !!python/object:os.system {}", "mine.yaml:1: "),
-        (TEXT, "", "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring), found nothing"),
-        (TEXT, "a: &x [*x]", "mine.yaml:1: "),
+        (
+            TEXT,
+            "",
+            "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring), found nothing; start from: ctxrel prompts copy",
+        ),
+        (TEXT, "a: &x [*x]", "mine.yaml:1: an alias (*) cannot be used here"),
+        (TEXT, "a: &x [1]\nb: [*x, *x]", "mine.yaml:1: an alias (*) cannot be used here"),
+        (TEXT, "[" * 3000, "mine.yaml: not valid YAML: nested too deeply"),
+        (TEXT, "a: \x00", "mine.yaml: not valid YAML: "),
+        ("name: mine", "parameters: {seed: .nan}", "mine.yaml:1: '.nan' is read as float; put it in quotes"),
+        ("name: mine", "parameters: {day: 2024-01-01}", "mine.yaml:1: '2024-01-01' is read as date; put it in quotes"),
+        ("name: mine", "parameters: {x: !!binary aGk=}", "mine.yaml:1: 'aGk=' is read as bytes; put it in quotes"),
+        ("name: mine", f"parameters: {{seed: {2**70}}}", f"mine.yaml:1: '{2**70}' is read as int; put it in quotes"),
+        (
+            "name: mine",
+            "name: mine: own",
+            "mine.yaml:1: not valid YAML: mapping values are not allowed here; put a text",
+        ),
+        ("{{examples}}", "{{examples}} {{ examples }}", "mine.yaml:6: the placeholder {{examples}} stands twice"),
+        (
+            'Two is there."',
+            'Two is there"',
+            "mine.yaml:14: the statement 'Two is there' is no sentence of the example's contexts; copy it verbatim, the nearest is 'Two is there.'",
+        ),
+        ("relevant_statements: citations", "score: citations", "mine.yaml:4: an output cannot be called 'score'"),
+        ("relevant_statements: citations", "'my key!': citations", "mine.yaml:4: an output cannot be called 'my key!'"),
     ],
 )
 def test_what_is_wrong(ctxrel: RunCommand, server: LoopbackServer, old: str, new: str, said: str) -> None:
@@ -111,6 +135,24 @@ def test_unknown_evaluator(ctxrel: RunCommand, name: str, said: str) -> None:
     """An unknown name gets the nearest one."""
     done = ctxrel("prompts", "show", name)
     assert (done.returncode, done.stderr.startswith(said)) == (2, True)
+
+
+def test_spaces_in_placeholders_and_empty_options(ctxrel: RunCommand) -> None:
+    """Placeholders may have spaces inside; options without a value are as if they were not there."""
+    text = TEXT.replace("{{output_format}}", "{{  output_format }}") + "parameters:\ndescription:\n"
+    Path("mine.yaml").write_text(text)
+    rendered = ctxrel("prompts", "show", "mine.yaml", "--rendered").stdout
+    assert rendered.startswith('Answer with {"relevant_statements": [numbers of sentences]}.')
+
+
+def test_check_goes_through_all_files(ctxrel: RunCommand) -> None:
+    """One bad file does not hide the next."""
+    Path("good").write_text(TEXT)
+    done = ctxrel("prompts", "check", "absent.yaml", "good", "gone.yaml")
+    assert done.returncode == 2
+    assert done.stdout.startswith("good: fine; mine@")
+    assert "absent.yaml" in done.stderr
+    assert "gone.yaml" in done.stderr
 
 
 def test_haystack_examples() -> None:

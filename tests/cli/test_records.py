@@ -2,9 +2,10 @@
 
 import contextlib
 import io
+import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +108,18 @@ def test_one_bad_line(ctxrel: RunCommand, tmp_path: Path, line: bytes, problem: 
     [
         pytest.param(b"", "'log.jsonl' is empty: it holds no records", id="empty"),
         pytest.param(b"\n\n", "'log.jsonl' is empty: it holds no records", id="blank"),
-        pytest.param(b"oops\n", "log.jsonl:1: not valid JSON: unexpected character, expected a JSON value at column 1", id="text"),
-        pytest.param(b'[{"question": "q?"}]', "log.jsonl:1: a JSON array, not JSON Lines; write an object per line: jq -c '.[]' FILE > FILE.jsonl", id="array"),
-        pytest.param(b'\n[\n  {"question": "q?"}\n]', "log.jsonl:2: a JSON array, not JSON Lines; write an object per line: jq -c '.[]' FILE > FILE.jsonl", id="pretty array"),
-        pytest.param(b'{\n  "question": "q?"\n}', "log.jsonl:1: JSON over several lines, not JSON Lines; write an object per line: jq -c . FILE > FILE.jsonl", id="pretty object"),
+        pytest.param(b"oops\n", "log.jsonl:1: not valid JSON: unexpected character, expected a JSON value at column 1; no line at the beginning is a JSON object, is this JSON Lines?", id="text"),
+        pytest.param(b'[{"question": "q?"}]', "log.jsonl:1: a JSON array, not JSON Lines; write a record per line: jq -c '.[]' FILE > FILE.jsonl", id="array"),
+        pytest.param(b'\n[\n  {"question": "q?"}\n]', "log.jsonl:2: a JSON array, not JSON Lines; write a record per line: jq -c '.[]' FILE > FILE.jsonl", id="pretty array"),
+        pytest.param(b'{\n  "question": "q?"\n}', "log.jsonl:1: JSON over several lines, not JSON Lines; write a record per line, for example: jq -c '.results[]' FILE > FILE.jsonl", id="pretty object"),
         pytest.param("\ufeff{}".encode("utf-16-le"), "log.jsonl:1: no UTF-8 text; save the log as UTF-8 JSON Lines or as Parquet", id="UTF-16"),
-        pytest.param(b'{"a": 1, "text": "x"}\n', "log.jsonl: no field looks like the question; name it with --question-field (there are: a, text)", id="no question"),
-        pytest.param(b'{"question": "q?", "facts": ["a b"]}\n', "log.jsonl: no field looks like the contexts; name it with --contexts-field (there are: question, facts)", id="no contexts"),
-        pytest.param(b'{"question": "q?", "documents": ["https://a.b/c", "report.pdf"]}\n', "log.jsonl: no field looks like the contexts; name it with --contexts-field (there are: question, documents)", id="URLs are no contexts"),
+        pytest.param(b'{"a": 1, "text": "x"}\n', "log.jsonl: no field looks like the question; name the question with --question-field (there are: a, text)", id="no question"),
+        pytest.param(b'{"question": "q?", "facts": ["a b"]}\n', "log.jsonl: no field looks like the contexts; name the contexts with --contexts-field (there are: question, facts)", id="no contexts"),
+        pytest.param(b'{"question": "q?", "documents": ["https://a.b/c", "report.pdf"]}\n', "log.jsonl: the field 'documents' seems to hold names of documents, not their text; name the contexts with --contexts-field (there are: question, documents)", id="URLs are no contexts"),
+        pytest.param(b'{"question": "q?", "documents": ["Annual report 2023.pdf", "\xeb\xac\xb8.docx"]}\n', "log.jsonl: the field 'documents' seems to hold names of documents, not their text; name the contexts with --contexts-field (there are: question, documents)", id="file names are no contexts"),
+        pytest.param(b'{"question": {"text": "q?"}, "contexts": []}\n', "log.jsonl: the field 'question' is an object, not a text; name the question with --question-field (there are: question, contexts)", id="question in an object"),
+        pytest.param(b'{"question": "q?", "contexts": [1]}\n', "log.jsonl: the field 'contexts' [0] is a number, not a text; name the contexts with --contexts-field (there are: question, contexts)", id="numbers are no contexts"),
+        pytest.param(b'{"input": "q?", "retrieval_context": null, "context": ["ideal one"]}\n', "log.jsonl: the field 'retrieval_context' is null in the first 1 records; name the contexts with --contexts-field (there are: input, retrieval_context, context)", id="ideal contexts are not the retrieved"),
         pytest.param(b'{"question": "q?", "context": ["a b"], "documents": ["c d"]}\n', "log.jsonl: the contexts may be 'context' or 'documents'; choose with --contexts-field context", id="ambiguous contexts"),
         pytest.param(b'{"question": "q?", "query": "r?", "contexts": []}\n', "log.jsonl: the question may be 'question' or 'query'; choose with --question-field question", id="ambiguous question"),
     ],
@@ -127,8 +132,8 @@ def test_refused(data: bytes, sentence: str) -> None:
 def test_named_field_that_is_nowhere() -> None:
     """A field named by a flag and found in no record is a mistake, with the nearest name."""
     assert refused(GOOD, question="qestion") == (
-        "log.jsonl: no record has the field 'qestion'; did you mean 'question'? "
-        "name it with --question-field (there are: question, contexts)"
+        "log.jsonl: no record has the field 'qestion', did you mean 'question'; "
+        "name the question with --question-field (there are: question, contexts)"
     )
 
 
@@ -136,8 +141,12 @@ def test_named_field_that_is_nowhere() -> None:
     ("name", "data", "sentence"),
     [
         ("log.parquet", GOOD, "'log.parquet' is no Parquet file: it does not start with PAR1"),
-        ("log.csv", b"a,b\n", "cannot tell the format of 'log.csv' by '.csv'; known are .jsonl, .ndjson, .parquet"),
-        ("log", GOOD, "cannot tell the format of 'log' by 'a name without suffix'"),
+        (
+            "log.csv",
+            b"a,b\n",
+            "cannot tell the format of 'log.csv' by '.csv'; convert it to JSON Lines (.jsonl, .ndjson)",
+        ),
+        ("log", b"a,b\n", "cannot tell the format of 'log' by 'a name without suffix'"),
         ("torn.parquet", b"PAR1torn", "cannot read 'torn.parquet' as Parquet: "),
     ],
 )
@@ -152,7 +161,10 @@ def test_absent(ctxrel: RunCommand) -> None:
     assert ctxrel("run", "nowhere.jsonl", "-m", "offline").stderr == "ctxrel: no file 'nowhere.jsonl'; check the path\n"
     done = ctxrel("run", "empty", "-m", "offline")
     assert done.returncode == 2
-    assert done.stderr == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .parquet file; check the path\n"
+    assert (
+        done.stderr
+        == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .parquet file (folders in it are not read); check the path\n"
+    )
     assert ctxrel("run", "-", "-", "-o", "x", "-m", "offline").returncode == 2
 
 
@@ -195,6 +207,39 @@ def test_shapes(write_log: Any, shape: str) -> None:  # noqa: ANN401
     assert found.answer == ("A" if has_answer else None)
     own = next((record[key] for key in ("query_id", "task_id", "context.span_id") if key in record), "0")
     assert found.id == own
+
+
+@pytest.mark.parametrize(
+    "contexts", [["one thing", "two"], [{"text": "one thing"}, {"text": "two"}]], ids=["texts", "objects"]
+)
+@pytest.mark.parametrize("spell", [json.dumps, repr], ids=["JSON", "Python"])
+def test_lists_spelled_out(write_log: Any, contexts: list[Any], spell: Callable[[object], str]) -> None:  # noqa: ANN401
+    """A list that a table had to hold as text is a list; a text in brackets is a text."""
+    (found,) = read(write_log([{"question": "Q?", "contexts": spell(contexts)}]))
+    assert found.contexts == ("one thing", "two")
+    assert contexts_of("[see page 3]") == ("[see page 3]",)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("a", "a"), (7, "7"), (True, "true"), ({"a": 1}, '{"a":1}'), (None, "0"), ("", "0")]
+)
+def test_ids(write_log: Any, value: object, name: str) -> None:  # noqa: ANN401
+    """Ids of any kind are texts, as JSON writes them; without one the index stands."""
+    (found,) = read(write_log([{"id": value, "question": "Q?", "contexts": ["a b"]}]))
+    assert found.id == name
+
+
+def test_named_field_of_the_wrong_kind() -> None:
+    """A field named by a flag that can be nothing of the kind is refused before anything is judged."""
+    assert refused(GOOD, question="contexts").startswith(
+        "log.jsonl: the field 'contexts' is a list, not a text; name the"
+    )
+
+
+def test_two_answers_are_no_answer(write_log: Any) -> None:  # noqa: ANN401
+    """Where a log has two fields for an answer, one may be the gold one: none is taken unasked."""
+    log = write_log([{"question": "Q?", "contexts": ["a b"], "answer": "gold", "response": "given"}])
+    assert [record.answer for record in (*read(log), *read(log, answer="response"))] == [None, "given"]
 
 
 def test_nested_fields_by_path(write_log: Any) -> None:  # noqa: ANN401
@@ -291,6 +336,24 @@ def test_parquet(parquet: Path) -> None:
     ]
     assert records[6].where == "log.parquet:row 7"
     assert read(parquet.rename("log.jsonl")) != []
+
+
+def test_parquet_with_times_python_cannot_hold() -> None:
+    """Nanoseconds, far dates and unknown time zones in any column hinder nobody; as an id they are text."""
+    table = pa.table(
+        {
+            "id": pa.array([1730000000123456789, 2], pa.timestamp("ns")),
+            "question": ["q?", "r?"],
+            "contexts": [["a b"], ["c d"]],
+            "took": pa.array([1234567891, 1], pa.duration("ns")),
+            "far": pa.array([2**62, 1], pa.timestamp("us")),
+            "zone": pa.array([1, 2], pa.timestamp("us", tz="Mars/Phobos")),
+        }
+    )
+    pq.write_table(table, "log.parquet")
+    records = read("log.parquet")
+    assert [record.question for record in records] == ["q?", "r?"]
+    assert records[0].id.startswith("2024-10-27")
 
 
 def test_parquet_without_rows() -> None:

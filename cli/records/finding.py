@@ -1,0 +1,181 @@
+"""Which field of a log is the question, which the contexts: by flag, else by the names tools use."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
+
+from ...evaluators.errors import InputError
+from .fields import Fields, Mapping, optional
+from .paths import FieldPath, Missing
+from .source import Row
+from .texts import Unfit, contexts_of, question_of
+
+# Names of Haystack, Ragas, DeepEval, TruLens, Azure AI, promptflow, Phoenix, LangChain and LlamaIndex logs.
+# A name of an earlier group says more: DeepEval's `context` is the ideal one, `retrieval_context` the retrieved.
+_QUESTION = (
+    ("question", "query", "user_input", "user_question", "user_query", "question_text", "query_text"),
+    ("ai.observability.retrieval.query_text", "record_attributes.ai.observability.retrieval.query_text"),
+    ("input", "prompt", "attributes.input.value"),
+)
+_CONTEXTS = (
+    (
+        "retrieved_contexts",
+        "retrieved_context",
+        "retrieval_context",
+        "retrieval_contexts",
+        "retrieved_documents",
+        "retrieved_passages",
+        "retrieved_chunks",
+        "source_documents",
+        "source_nodes",
+        "attributes.retrieval.documents",
+        "ai.observability.retrieval.retrieved_contexts",
+        "record_attributes.ai.observability.retrieval.retrieved_contexts",
+    ),
+    ("contexts", "context", "documents", "passages", "chunks", "docs"),
+)
+_ANSWER = (
+    (
+        "answer",
+        "response",
+        "actual_output",
+        "generated_answer",
+        "predicted_answer",
+        "output",
+        "completion",
+        "prediction",
+    ),
+)
+_ID = (
+    (
+        "id",
+        "question_id",
+        "query_id",
+        "qid",
+        "record_id",
+        "_id",
+        "uid",
+        "uuid",
+        "task_id",
+        "context.span_id",
+        "span_id",
+    ),
+    ("trace_id", "conversation_id", "session_id"),
+)
+_DOCUMENT = re.compile(r"\w+://\S*|[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)", re.IGNORECASE)
+_SHOWN = 30
+
+
+def find_mapping(rows: Sequence[Row], fields: Fields, name: str) -> Mapping:
+    """The mapping of a log by its first rows. Raises InputError that shows the flag to use."""
+    values = [row.value for row in rows if row.value is not None]
+    if not rows:
+        raise InputError(f"{name!r} is empty: it holds no records")
+    if not values:
+        raise InputError(f"{rows[0].problem}; no line at the beginning is a JSON object, is this JSON Lines?")
+    finder = _Finder(values, name)
+    return Mapping(
+        question=finder.required("question", fields.question, _QUESTION, question_of),
+        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, _retrieved_texts),
+        answer=finder.optional("answer", fields.answer, _ANSWER),
+        id=finder.optional("id", fields.id, _ID),
+    )
+
+
+class _Finder:
+    """Looks for fields in the first values of a log."""
+
+    def __init__(self, values: Sequence[dict[str, object]], name: str) -> None:
+        self._values = values
+        self._name = name
+        self._names = list(dict.fromkeys(key for value in values for key in value))
+
+    def required(
+        self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]], read: Callable[[object], object]
+    ) -> FieldPath:
+        if named:
+            return self._named(role, named, contexts_of if read is _retrieved_texts else read)
+        for group in groups:
+            present = self._present(group)
+            unfit = {path: self._why_unfit(path, read) for path in present}
+            found = [path for path in present if unfit[path] is None]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                names = " or ".join(repr(path.text) for path in found)
+                raise InputError(f"{self._name}: the {role} may be {names}; choose with --{role}-field {found[0].text}")
+            if present:  # a name that says so much is not passed over in silence
+                self._fail(role, f"the field {present[0].text!r} {unfit[present[0]]}")
+        return self._fail(role, f"no field looks like the {role}")
+
+    def optional(self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]]) -> FieldPath | None:
+        """The field if there is one, by the first group that has any; None where a group has several answers."""
+        if named:
+            return self._named(role, named, lambda _: None)
+        for group in groups:
+            if found := [path for path in self._present(group) if self._samples(path)]:
+                return found[0] if role == "id" or len(found) == 1 else None
+        return None
+
+    def _named(self, role: str, path: FieldPath, read: Callable[[object], object]) -> FieldPath:
+        if not self._samples(path):
+            close = difflib.get_close_matches(path.text, self._names, n=1)
+            self._fail(
+                role, f"no record has the field {path.text!r}" + (f", did you mean {close[0]!r}" if close else "")
+            )
+        if unfit := self._why_unfit(path, read):
+            self._fail(role, f"the field {path.text!r} {unfit}")
+        return path
+
+    def _fail(self, role: str, what: str) -> NoReturn:
+        shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        raise InputError(f"{self._name}: {what}; name the {role} with --{role}-field (there are: {shown})")
+
+    def _present(self, group: Sequence[str]) -> list[FieldPath]:
+        """Paths of the group that the log has, as it spells them, whatever they hold."""
+        spelled = {_snake(name): name for name in reversed(self._names)}
+        paths = [FieldPath(spelled.get(name, name)) for name in group]
+        return [path for path in paths if any(_has(value, path) for value in self._values)]
+
+    def _samples(self, path: FieldPath) -> list[object]:
+        samples = (optional(path, value) for value in self._values)
+        return [sample for sample in samples if sample is not None]
+
+    def _why_unfit(self, path: FieldPath, read: Callable[[object], object]) -> str | None:
+        """Why no sample can be what is looked for, None where one can."""
+        reason = None
+        for sample in self._samples(path):
+            try:
+                read(sample)
+            except Unfit as unfit:
+                reason = reason or str(unfit)
+            else:
+                return None
+        return reason or f"is null in the first {len(self._values)} records"
+
+
+def _has(value: dict[str, object], path: FieldPath) -> bool:
+    try:
+        path.get(value)
+    except Missing:
+        return False
+    return True
+
+
+def _snake(name: str) -> str:
+    """`retrievalContext` and `Retrieval Context` as retrieval_context."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", name.strip()).lower()
+
+
+def _retrieved_texts(sample: object) -> tuple[str, ...]:
+    """Contexts that are text, not merely names or addresses of documents. Raises Unfit."""
+    texts = contexts_of(sample)
+    filled = [text for text in texts if text.strip()]
+    if filled and not any(_is_prose(text) for text in filled):
+        raise Unfit("seems to hold names of documents, not their text")
+    return texts
+
+
+def _is_prose(text: str) -> bool:
+    return not _DOCUMENT.fullmatch(text.strip()) and (len(text.split()) > 1 or not text.isascii())
