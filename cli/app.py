@@ -1,5 +1,7 @@
 """The `ctxrel` command: its parts, its errors and its exit codes."""
 
+import io
+import os
 import sys
 from typing import Annotated
 
@@ -54,6 +56,7 @@ def exit_code(error: CtxrelError) -> int:
 
 def main() -> None:
     """Run the command; the user's mistakes print one sentence, our bugs keep their traceback."""
+    _open_standard_streams()
     try:
         app()
     except (UsageError, RunError, OutputLocked) as error:
@@ -63,3 +66,16 @@ def main() -> None:
         # The reader of our output has gone; nothing may be flushed to it at exit.
         sys.stdout = None
         sys.exit(EXIT_FAILED)
+
+
+def _open_standard_streams() -> None:
+    """Who starts us with a stream closed gets one that leads nowhere, and no file of ours in its place."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

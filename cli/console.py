@@ -1,5 +1,7 @@
 """What a person or a log sees of ctxrel: results on stdout, everything else on stderr."""
 
+import contextlib
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -35,9 +37,10 @@ def write_out(text: str) -> None:
 
 
 def write_error(message: str) -> None:
-    """A line on standard error."""
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()
+    """A line on standard error, if anybody is there to read it: a run does not end because nobody watches."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
 
 
 class Reporter:
@@ -45,8 +48,9 @@ class Reporter:
 
     def __init__(self, kind: ProgressKind) -> None:
         # FORCE_COLOR makes rich write cursor codes into pipes: the terminal itself is asked.
-        automatic = ProgressKind.BAR if sys.stderr.isatty() else ProgressKind.PLAIN
-        self._kind = automatic if kind is ProgressKind.AUTO else kind
+        can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        drawn = kind in (ProgressKind.AUTO, ProgressKind.BAR)
+        self._kind = (ProgressKind.BAR if can_draw else ProgressKind.PLAIN) if drawn else kind
         self.interval = {ProgressKind.BAR: _BAR_SECONDS, ProgressKind.JSON: _JSON_SECONDS}.get(
             self._kind, _HEARTBEAT_SECONDS
         )
@@ -121,6 +125,8 @@ def progress_line(course: Course, asker: Asker, seconds: float) -> str:
         parts.append(f"{course.failed:,} failed")
     if tokens := asker.usage.input_tokens + asker.usage.output_tokens:
         parts.append(f"{tokens:,} tokens")
+    if (pause := asker.limiter.paused_for) >= 1:
+        parts.append(f"paused for {duration(pause)} as the endpoint asked")
     if course.fraction:
         parts.append(f"{course.fraction:.0%}")
         parts.append(f"{duration(seconds / course.fraction - seconds)} left")
@@ -154,7 +160,8 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     """A table for people: drawn on a terminal, plain columns in a pipe."""
     stream = sys.stderr if to_stderr else sys.stdout
     if not stream.isatty():
-        stream.write(f"{title}\n{plain_table(columns, rows)}" if title else plain_table(columns, rows))
+        text = f"{title}\n{plain_table(columns, rows)}" if title else plain_table(columns, rows)
+        (write_error if to_stderr else write_out)(text.rstrip("\n"))
         return
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415

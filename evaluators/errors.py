@@ -8,6 +8,7 @@ CtxrelError
 │   ├── EndpointError        the endpoint will not serve this run
 │   │   ├── EndpointUnreachable
 │   │   ├── KeyRefused
+│   │   ├── ParameterRefused
 │   │   ├── ModelUnknown
 │   │   └── QuotaExhausted
 │   ├── OutputError          results or store cannot be written
@@ -44,6 +45,9 @@ class RunError(CtxrelError):
 class EndpointError(RunError):
     """The endpoint will not serve this run."""
 
+    doubtful = False
+    """Whether it may have been meant for the one request: a gateway's 403 or 404."""
+
 
 class EndpointUnreachable(EndpointError):
     """Nothing at the base URL has ever answered."""
@@ -51,6 +55,10 @@ class EndpointUnreachable(EndpointError):
 
 class KeyRefused(EndpointError):
     """The endpoint does not accept the API key."""
+
+
+class ParameterRefused(EndpointError):
+    """The endpoint does not take the value of a parameter that was asked for by name."""
 
 
 class ModelUnknown(EndpointError):

@@ -89,7 +89,7 @@ class CitationEvaluator:
         self.prompt = definition.version
         self.empty_outputs: dict[str, list[object]] = {definition.output: [], "contexts": []}
         self._score = SCORERS[definition.scoring]
-        self._static = Prompt(
+        self.static = Prompt(
             name=definition.output,
             system=render_system(definition),
             schema=citation_schema(definition.output),
@@ -98,7 +98,7 @@ class CitationEvaluator:
 
     def task(self, record: Record) -> CitationTask:
         """The record, its statements numbered."""
-        return CitationTask(number_statements(record.question, record.contexts), self._static)
+        return CitationTask(number_statements(record.question, record.contexts), self.static)
 
     def evaluate(self, task: Task, verdict: set[int]) -> Evaluation:
         """Score, relevant statements verbatim, and a verdict with character spans for each context."""

@@ -34,12 +34,11 @@ def _loads_slowly(text: str | bytes, error: orjson.JSONDecodeError) -> object:
     try:
         if not _LENIENT.search(text if isinstance(text, str) else text.decode()):
             raise error
-        value = json.loads(text, parse_constant=lambda _: None)
+        return _clean(json.loads(text, parse_constant=lambda _: None))
     except UnicodeDecodeError:
         raise NotJSON("not UTF-8") from None
     except (ValueError, RecursionError):
         raise NotJSON(f"{error.msg} at column {error.colno}") from None
-    return _clean(value)
 
 
 def _clean(value: object) -> object:

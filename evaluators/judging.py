@@ -12,6 +12,8 @@ from .prompt import Prompt, Request
 from .record import Record
 from .replies import Reply, Usage
 
+_FAILED = 10_000
+
 
 class Memory(Protocol):
     """Where replies are kept."""
@@ -40,7 +42,7 @@ class Outcome:
     requests: int = 0
     """Requests the record was divided into; 0 where there was nothing to ask."""
     reused: int = 0
-    """How many of the requests were answered from memory."""
+    """How many of the requests were answered from memory, or by one that was in flight for another record."""
 
     @property
     def usage(self) -> Usage:
@@ -62,7 +64,9 @@ class Judging:
     def __init__(self, asker: Asker, memory: Memory) -> None:
         self.asker = asker
         self._memory = memory
-        self._under_way: dict[bytes, asyncio.Task[set[int]]] = {}
+        self._under_way: dict[bytes, asyncio.Task[None]] = {}
+        self._failed: dict[bytes, Failure] = {}
+        # In this run, the latest: a record that failed is not paid for again where it stands twice in a log.
         self._fingerprints: dict[Prompt, bytes] = {}
 
     async def judge(self, record: Record, evaluator: Evaluator) -> Outcome:
@@ -91,40 +95,68 @@ class Judging:
             return set()
         key = self._key(request)
         outcome.requests += 1
-        replies = self._memory.replies(key)
-        remembered = _first_verdict(task, replies)
-        if remembered is not None:
+        verdict = self._remembered(task, key, outcome)
+        if verdict is not None:
             outcome.reused += 1
-            outcome.replies += replies
-            return remembered
-        return await self._new_verdict(task, request, key, outcome)
-
-    async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> set[int]:
+            return verdict
         halves = task.halves()
-        if halves and self._memory.failure(key) is FailureKind.CONTEXT_TOO_LONG:
-            return await self._united(halves, outcome)
-        try:
-            return await self._shared(task, request, key)
-        except Failure as failure:
-            self._memory.keep_failure(key, failure)
-            if not halves or failure.kind is not FailureKind.CONTEXT_TOO_LONG:
-                raise
-            return await self._united(halves, outcome)
-        finally:
-            outcome.replies += self._memory.replies(key)
-
-    async def _united(self, halves: tuple[Task, Task], outcome: Outcome) -> set[int]:
+        if not halves or self._memory.failure(key) is not FailureKind.CONTEXT_TOO_LONG:
+            try:
+                return await self._new_verdict(task, request, key, outcome)
+            except Failure as failure:
+                if not halves or failure.kind is not FailureKind.CONTEXT_TOO_LONG:
+                    raise
         outcome.requests -= 1
         first = await self._verdict(halves[0], outcome)
         return first | await self._verdict(halves[1], outcome)
 
-    async def _shared(self, task: Task, request: Request, key: bytes) -> set[int]:
-        """The verdict; identical requests that are in flight at once are one request."""
-        if key not in self._under_way:
-            asking = self.asker.ask(request, task.read, lambda reply: self._memory.keep_reply(key, reply))
-            self._under_way[key] = asyncio.ensure_future(asking)
+    async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> set[int]:
+        """The verdict as the memory has it once it was asked for: the first that arrived, whoever asked."""
+        try:
+            if key in self._failed:
+                raise self._failed[key]
+            await self._ask_once(task, request, key, outcome)
+        except Failure:
+            outcome.replies += self._memory.replies(key)
+            raise
+        verdict = self._remembered(task, key, outcome)
+        assert verdict is not None  # noqa: S101  # the reply it was read from has been kept
+        return verdict
+
+    async def _ask_once(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> None:
+        """Ask; identical requests that are in flight at once are one request."""
+        if key in self._under_way:
+            outcome.reused += 1
+        else:
+            self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key))
             self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
-        return await asyncio.shield(self._under_way[key])
+        await asyncio.shield(self._under_way[key])
+
+    async def _ask(self, task: Task, request: Request, key: bytes) -> None:
+        # A reply that was cut in an earlier run need not be cut again.
+        enlarged = any(_kind_of(task, reply) is FailureKind.TRUNCATED for reply in self._memory.replies(key))
+        try:
+            await self.asker.ask(
+                request, task.read, lambda reply: self._memory.keep_reply(key, reply), enlarged=enlarged
+            )
+        except Failure as failure:
+            self._memory.keep_failure(key, failure)
+            self._failed[key] = failure
+            if len(self._failed) > _FAILED:
+                del self._failed[next(iter(self._failed))]
+            raise
+
+    def _remembered(self, task: Task, key: bytes, outcome: Outcome) -> set[int] | None:
+        """The verdict of the first reply that has one; the outcome is told of the replies up to it."""
+        replies = self._memory.replies(key)
+        for number, reply in enumerate(replies, start=1):
+            try:
+                verdict = task.read(reply)
+            except Failure:
+                continue
+            outcome.replies += replies[:number]
+            return verdict
+        return None
 
     def _key(self, request: Request) -> bytes:
         if request.prompt not in self._fingerprints:
@@ -132,10 +164,9 @@ class Judging:
         return blake2b(self._fingerprints[request.prompt] + request.user.encode(), digest_size=16).digest()
 
 
-def _first_verdict(task: Task, replies: list[Reply]) -> set[int] | None:
-    for reply in replies:
-        try:
-            return task.read(reply)
-        except Failure:
-            continue
+def _kind_of(task: Task, reply: Reply) -> FailureKind | None:
+    try:
+        task.read(reply)
+    except Failure as failure:
+        return failure.kind
     return None

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from .errors import Failure, FailureKind
 from .jsontext import NotJSON, loads
 
-_FENCE = re.compile(r"```[A-Za-z]*\s*(.*?)\s*```", re.DOTALL)
+_FENCE = "```"
+_LANGUAGE = re.compile(r"^[A-Za-z]+(?=\s)")
 _JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 
@@ -81,6 +82,6 @@ def _unwrap(text: str) -> str:
     text = text.removeprefix("\ufeff").strip()
     if thinking := _THINKING.match(text):
         text = text[thinking.end() :].strip()
-    if fence := _FENCE.fullmatch(text):
-        text = fence.group(1)
+    if text.startswith(_FENCE) and text.endswith(_FENCE):
+        text = _LANGUAGE.sub("", text.strip("`"), count=1)
     return text

@@ -44,6 +44,7 @@ _WRAPPED_PARAGRAPH = 3
 _WIDE_SCRIPT = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？؟।|][\"')\]”’»」』]*\s*$")
 _MARKED_LINE = re.compile(r"\s|[-*+•·|>#(\[{]|\d{1,3}[.)]\s|$")
+_ODD_SPACE = re.compile(r"[^\S \n\r]")
 _LIST_MARKER = re.compile(r"\s*[(\[]?(\d{1,3}|[A-Za-z가-하])[.)\]]\s*")
 # Ends that the segmenter leaves inside a piece.
 _MISSED_END = re.compile(r"(?<=[。！？])(?=[0-9A-Za-z])|(?<=\u17d4)(?=\s*\S)")
@@ -98,12 +99,23 @@ def split_sentences(text: str) -> list[Sentence]:
 def _pieces(language: str, block: str) -> list[str]:
     """The segmenter's pieces: what it cut too often is joined, what it missed is cut."""
     pieces: list[str] = []
-    for piece in sentencex.segment(language, block):
+    for piece in _segment(language, block):
         if pieces and (_LIST_MARKER.fullmatch(pieces[-1]) or _inside_word(pieces[-1], piece)):
             pieces[-1] += piece
         else:
             pieces += [piece] if piece.isascii() else _MISSED_END.split(piece)
     return pieces
+
+
+def _segment(language: str, block: str) -> list[str]:
+    """The segmenter's pieces, of the same lengths as in the block."""
+    plain = _ODD_SPACE.sub(" ", block)  # before a full stop some of these make the segmenter panic
+    try:
+        return list(sentencex.segment(language, plain))
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # Rust's; it derives from BaseException
+            raise
+        return [plain]
 
 
 def _inside_word(before: str, after: str) -> bool:

@@ -120,6 +120,8 @@ def parse_parameters(given: list[str]) -> dict[str, object]:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"{text!r} is no request parameter; write --param reasoning_effort=low")
+        if value.strip().lstrip("-") in ("NaN", "Infinity"):
+            raise UsageError(f"{text!r}: JSON knows no {value}; write a number, or null to leave the parameter out")
         try:
             parameters[name] = loads(value)
         except NotJSON:
@@ -156,7 +158,7 @@ def show_ending(ending: Ending) -> None:
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
     if ending.folder:
-        write_error(f"results: {ending.folder / ('results.jsonl.part' if ending.error else 'results.jsonl')}")
+        write_error(f"results: {ending.folder / ending.summary['results']}")
 
 
 def _number(value: float | None) -> str:

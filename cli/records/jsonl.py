@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from ...evaluators.errors import InputError
 from ...evaluators.jsontext import NotJSON, loads
-from .source import Row
+from .source import Row, printable
 
 BOM = b"\xef\xbb\xbf"
 _KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
@@ -17,7 +17,7 @@ class JsonLinesFile:
     """A regular file, opened anew for each pass."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        self.name = printable(path)
         self.size: int | None = path.stat().st_size
         self._path = path
 

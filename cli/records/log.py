@@ -122,10 +122,6 @@ def _by_content(path: Path, head: bytes) -> Source:
 
 
 def _open_pipe(name: str, descriptor: int) -> JsonLinesPipe:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        raise InputError(f"{name} is closed") from None
     # Not sys.stdin: a thread that waits in it would hold its lock when the program ends.
     return JsonLinesPipe(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...evaluators.errors import InputError
-from .source import Row
+from .source import Row, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ class ParquetFile:
     """A Parquet file of any number of row groups."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        self.name = printable(path)
         self.size: int | None = path.stat().st_size
         self._path = path
 

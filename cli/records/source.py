@@ -1,7 +1,14 @@
 """What every log format offers: its rows, one after the other."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple, Protocol
+
+
+def printable(name: str | Path) -> str:
+    """A path as text that any file can hold: bytes that are none become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 class Row(NamedTuple):

@@ -3,31 +3,30 @@
 import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ...evaluators.errors import OutputError, RunError, UsageError
 from ...evaluators.evaluator import CitationEvaluator, load_evaluator
 from ...evaluators.judges.asking import Asker, Patience
-from ...evaluators.judges.dialect import Dialect
-from ...evaluators.judges.endpoint import Endpoint, find_endpoint, show_url
+from ...evaluators.judges.dialect import recall_dialect
+from ...evaluators.judges.endpoint import Endpoint, find_endpoint
 from ...evaluators.judges.judge import Judge
-from ...evaluators.judges.offline import OFFLINE, OfflineJudge
+from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Fields, Log, open_log
-from ..records.log import STDIN
+from ..records.source import printable
+from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder
 from .lock import hold_lock
 from .results import Results, ResultsFile, ResultsStream, write_atomically
-from .runner import Course, Runner
+from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_bytes
 
 DEFAULT_CONCURRENCY = 16
-STDOUT = "-"
-OFFLINE_NOTICE = "the offline judge is a lexical baseline and no LLM: it compares words and knows no meaning"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +48,6 @@ class RunOptions:
     timeout: float
     attempts: int
 
-    def configuration(self) -> dict[str, object]:
-        """The effective options for the summary; it holds the name of the key's variable, never the key."""
-        fields = {
-            name: path.text for name in ("question", "contexts", "answer", "id") if (path := getattr(self.fields, name))
-        }
-        plain = {name: value for name, value in asdict(self).items() if name != "fields"}
-        base_url = show_url(self.base_url) if self.base_url else None
-        return {**plain, "base_url": base_url, "store": str(self.store) if self.store else None, "fields": fields}
-
 
 class Reporter(Protocol):
     """Who is told how the run goes."""
@@ -75,28 +65,6 @@ class Reporter(Protocol):
         """How far the run is."""
 
 
-class Ending(NamedTuple):
-    """How a run ended."""
-
-    summary: dict[str, Any]
-    folder: Path | None
-    """None where the rows went to standard output."""
-    error: RunError | None
-
-
-def output_folder(options: RunOptions) -> Path | None:
-    """Where the run lives, None for standard output. Raises UsageError where several inputs name no folder."""
-    if options.output == STDOUT:
-        return None
-    if options.output is not None:
-        return Path(options.output)
-    if len(options.inputs) != 1:
-        raise UsageError("several inputs have no common name; name the output folder with --output")
-    given = options.inputs[0]
-    stem = "stdin" if given == STDIN else Path(given).stem.replace("*", "all") or Path.cwd().name
-    return Path(f"{stem}.ctxrel")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A run whose options were found to make sense."""
@@ -109,6 +77,20 @@ class Plan:
     folder: Path | None
     """None where the rows go to standard output."""
 
+    @property
+    def store(self) -> Path | None:
+        """Where replies are kept; None where they are not."""
+        return self.options.store or (self.folder / DEFAULT_STORE if self.folder else None)
+
+
+class Ending(NamedTuple):
+    """How a run ended."""
+
+    summary: dict[str, Any]
+    folder: Path | None
+    """None where the rows went to standard output."""
+    error: RunError | None
+
 
 def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     """Check everything that can be checked before anything is written or sent; waits for the first line of a pipe.
@@ -117,12 +99,18 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     """
     evaluators = _load_evaluators(options.evaluators)
     endpoint = None if options.model == OFFLINE else _find_endpoint(options)
-    folder = output_folder(options)
+    folder = output_folder(options.inputs, options.output)
     log = open_log(options.inputs, options.fields, limit=options.limit)
+    check_folder(folder, log.names, chosen=options.output is not None, note=reporter.note)
     for mapping, names in log.mappings().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {mapping}")
-    return Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
+    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
+    if endpoint is None and (options.parameters or options.base_url):
+        reporter.note("the offline judge takes no --param and no --base-url")
+    if plan.store is None and endpoint:
+        reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
+    return plan
 
 
 async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
@@ -132,32 +120,36 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
     """
     with ExitStack() as held:
         if plan.folder:
-            _make_folder(plan.folder)
+            make_folder(plan.folder)
             held.enter_context(hold_lock(plan.folder))
-        store = Store(plan.options.store or (plan.folder / "store.sqlite" if plan.folder else None))
+        store = Store(plan.store)
         held.callback(store.close)
         return await _run(plan, store, reporter)
 
 
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
-    notices: list[str] = []
-    options, folder, log = plan.options, plan.folder, plan.log
-    judge = _make_judge(plan, store, notices, reporter)
-    asker = Asker(judge, Patience(attempts=options.attempts))
-    results: Results = ResultsFile(folder / "results.jsonl") if folder else ResultsStream()
+    options, folder = plan.options, plan.folder
+    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts))
+    results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
     if folder:
-        (folder / "summary.json").unlink(missing_ok=True)
+        (folder / SUMMARY).unlink(missing_ok=True)
     store.begin_run(started.timestamp())
     judging = Judging(asker, store)
-    runner = Runner(log, plan.evaluators, judging, results, raise_on_failure=options.raise_on_failure)
+    runner = Runner(plan.log, plan.evaluators, judging, results, raise_on_failure=options.raise_on_failure)
     error = await _run_to_its_end(runner, results, asker, reporter)
+    if isinstance(error, Interrupted) and plan.store:
+        error.add_advice("run the same command again to go on")
     setting = Setting(
-        files=log.names, fields=list(log.mappings()), configuration=options.configuration(), started=started
+        files=plan.log.names,
+        fields=list(plan.log.mappings()),
+        results=results.name,
+        configuration=_configuration(plan, asker.judge),
+        started=started,
     )
-    summary = build_summary(runner.course, asker, setting, notices=notices, error=error)
+    summary = build_summary(runner.course, asker, setting, error=error)
     if folder:
-        write_atomically(folder / "summary.json", summary_bytes(summary))
+        write_atomically(folder / SUMMARY, summary_bytes(summary))
     store.end_run(started.timestamp(), summary)
     return Ending(summary, folder, error)
 
@@ -167,26 +159,23 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
     try:
         async with _reporting(runner, asker, reporter):
             await runner.run()
-        _refuse_nothing_but_failures(runner.course)
-        results.finish(complete=True)
+        _refuse_nothing_but_failures(runner.course, results)
+        await asyncio.to_thread(results.finish, complete=True)
     except RunError as error:
-        try:
-            results.finish(complete=False)
-        except OutputError:
-            return error
-        return error
+        with suppress(OutputError):  # the first error is the one to tell
+            await asyncio.to_thread(results.finish, complete=False)
+        return await asker.judge.explain(error)
     finally:
         await asker.close()
     return None
 
 
-def _refuse_nothing_but_failures(course: Course) -> None:
+def _refuse_nothing_but_failures(course: Course, results: Results) -> None:
     """A run in which nothing at all could be judged did not succeed."""
     kinds = {kind for tally in course.tallies.values() for kind in tally.errors}
     if course.rows and course.failed == course.rows:
-        raise RunError(
-            f"none of {course.records} records could be judged ({', '.join(sorted(kinds))}); see results.jsonl"
-        )
+        where = f"; see {results.name}" if results.name else ""
+        raise RunError(f"none of {course.records} records could be judged ({', '.join(sorted(kinds))}){where}")
 
 
 @asynccontextmanager
@@ -214,6 +203,8 @@ def _load_evaluators(names: Sequence[str]) -> list[CitationEvaluator]:
 
 
 def _find_endpoint(options: RunOptions) -> Endpoint:
+    if not options.model:
+        raise UsageError("--model is empty; name a model, or offline")
     return find_endpoint(
         model=options.model,
         base_url=options.base_url,
@@ -223,32 +214,41 @@ def _find_endpoint(options: RunOptions) -> Endpoint:
     )
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise UsageError(f"{str(folder)!r} is no folder; name another with --output") from None
-    except OSError as error:
-        raise OutputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-
-
-def _make_judge(plan: Plan, store: Store, notices: list[str], reporter: Reporter) -> Judge:
-    def notice(message: str) -> None:
-        notices.append(message)
-        reporter.warn(message)
-
+def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
     endpoint = plan.endpoint
     if endpoint is None:
-        notice(OFFLINE_NOTICE)
+        reporter.warn(NOTICE)
         return OfflineJudge()
-    host, model = endpoint.host, endpoint.model
-    facts = store.facts(host, model)
-    dialect = Dialect(**facts) if facts else Dialect()  # type: ignore[arg-type]  # written by on_dialect below
-    notices += dialect.changes()
+    address, model = endpoint.address, endpoint.model
     return ChatJudge(
         endpoint,
         concurrency=plan.options.concurrency or DEFAULT_CONCURRENCY,
-        dialect=dialect,
-        on_dialect=lambda found: store.keep_facts(host, model, asdict(found)),
-        on_notice=notice,
+        dialect=recall_dialect(store.facts(address, model)),
+        on_dialect=lambda found: store.keep_facts(address, model, found),
+        on_notice=reporter.warn,
     )
+
+
+def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
+    """What was in force, defaults and environment included; the name of the key's variable, never the key."""
+    options, endpoint = plan.options, plan.endpoint
+    return {
+        "inputs": [printable(name) for name in options.inputs],
+        "evaluators": [printable(name) for name in options.evaluators],
+        "model": options.model,
+        "base_url": endpoint.base_url if endpoint else None,
+        "api_key_env": options.api_key_env if endpoint else None,
+        "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
+        "concurrency": judge.concurrency,
+        "fields": {
+            name: path.text
+            for name in ("question", "contexts", "answer", "id")
+            if (path := getattr(options.fields, name))
+        },
+        "limit": options.limit,
+        "output": printable(plan.folder) if plan.folder else None,
+        "store": printable(plan.store) if plan.store else None,
+        "raise_on_failure": options.raise_on_failure,
+        "timeout": options.timeout,
+        "attempts": options.attempts,
+    }

@@ -4,7 +4,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import orjson
@@ -38,8 +38,9 @@ def _take(descriptor: int, folder: Path) -> None:
         raise OutputError(
             f"cannot lock {str(folder)!r}: {error.strerror}; choose a local folder with --output"
         ) from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, orjson.dumps({"pid": os.getpid(), "host": socket.gethostname()}), 0)
+    with suppress(OSError):  # on a full disk the next run is told less, and that is all
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, orjson.dumps({"pid": os.getpid(), "host": socket.gethostname()}), 0)
 
 
 def _name(holder: bytes) -> str:

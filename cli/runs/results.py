@@ -2,6 +2,9 @@
 
 import errno
 import os
+import queue
+import select
+import threading
 from pathlib import Path
 from typing import Protocol
 
@@ -39,6 +42,14 @@ def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
 class Results(Protocol):
     """Where rows go."""
 
+    @property
+    def name(self) -> str | None:
+        """The file that holds them now, None for a stream."""
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that were handed over and are not written yet."""
+
     def write(self, row: bytes) -> None:
         """Add a row. Raises OutputError."""
 
@@ -55,6 +66,8 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._part = path.with_name(f"{path.name}.part")
+        self.name: str | None = self._part.name
+        self.backlog = 0
         try:
             self._stream = open(self._part, "wb", buffering=_BUFFERED, opener=_private)  # noqa: SIM115  # Path.open knows no opener
         except OSError as error:
@@ -80,6 +93,7 @@ class ResultsFile:
             self._stream.close()
             if complete:
                 self._part.replace(self._path)
+                self.name = self._path.name
         except OSError as error:
             raise self._failed(error) from None
 
@@ -88,33 +102,70 @@ class ResultsFile:
 
 
 class ResultsStream:
-    """Rows on standard output, flushed as they come."""
+    """Rows on standard output, written on a thread: a reader that pauses holds up no request."""
 
     def __init__(self, descriptor: int = 1) -> None:
         # Not sys.stdout: the interpreter would flush it once more after the reader has gone.
+        self.name: str | None = None
         self._descriptor = descriptor
         self._buffer = bytearray()
+        self._handed_over: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._backlog = 0
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._write_all, name="ctxrel-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that were handed over and are not written yet."""
+        return self._backlog
 
     def write(self, row: bytes) -> None:
         """Add a row. Raises OutputError."""
+        self._raise()
         self._buffer += row
         if len(self._buffer) >= _BUFFERED:
             self.flush()
 
     def flush(self) -> None:
-        """Hand over what was written. Raises OutputError."""
-        try:
-            while self._buffer:
-                del self._buffer[: os.write(self._descriptor, self._buffer)]
-        except OSError as error:
+        """Hand over what was added. Raises OutputError."""
+        self._raise()
+        if self._buffer:
+            self._backlog += len(self._buffer)
+            self._handed_over.put(bytes(self._buffer))
             self._buffer.clear()
-            if error.errno == errno.EPIPE:
-                raise OutputError("standard output was closed before the run ended") from None
-            raise OutputError(f"cannot write to standard output: {error.strerror}") from None
 
     def finish(self, *, complete: bool) -> None:  # noqa: ARG002  # a stream has no name to give
-        """Hand over the rest. Raises OutputError."""
-        self.flush()
+        """Wait until all is written. Raises OutputError."""
+        try:
+            self.flush()
+        finally:
+            self._handed_over.put(None)
+            self._thread.join()
+        self._raise()
+
+    def _write_all(self) -> None:
+        while (data := self._handed_over.get()) is not None:
+            try:
+                self._write(memoryview(data))
+            except OSError as error:
+                self._error = error
+                return
+            self._backlog -= len(data)
+
+    def _write(self, data: memoryview) -> None:
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # somebody has made the stream non-blocking
+                select.select([], [self._descriptor], [])
+
+    def _raise(self) -> None:
+        if self._error is None:
+            return
+        if self._error.errno == errno.EPIPE:
+            raise OutputError("standard output was closed before the run ended")
+        raise OutputError(f"cannot write to standard output: {self._error.strerror}")
 
 
 def write_atomically(path: Path, data: bytes) -> None:

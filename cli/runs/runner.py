@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ...evaluators.errors import InputError, RecordFailed, RunError
+from ...evaluators.errors import FailureKind, InputError, RecordFailed, RunError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judging import Judging, Outcome
 from ...evaluators.record import Record
@@ -22,6 +22,7 @@ from .tally import Tally
 
 GRACE_SECONDS = 30.0
 """How long what is in flight may take to finish once the run is to end."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AHEAD = 64
 _UNWRITTEN_ROWS = 4096
 _UNWRITTEN_BYTES = 32 << 20
@@ -34,8 +35,12 @@ class Interrupted(RunError):
     """A signal asked the run to end."""
 
     def __init__(self, number: signal.Signals) -> None:
-        super().__init__(f"stopped by {number.name}; run the same command again to go on")
+        super().__init__(f"stopped by {number.name}")
         self.number = number
+
+    def add_advice(self, advice: str) -> None:
+        """Say what to do next."""
+        self.args = (f"{self.args[0]}; {advice}",)
 
 
 class _Line(NamedTuple):
@@ -61,7 +66,7 @@ class Course:
     reused: int = 0
     """Requests answered from the store."""
     unasked: int = 0
-    """Rows that needed no request."""
+    """Rows that were evaluated without a request."""
     models: Counter[str] = field(default_factory=Counter)
     """Rows by the model's name as the endpoint returned it."""
     fingerprint: str | None = None
@@ -140,6 +145,8 @@ class Runner:
     async def _start(self, position: Position, evaluator: Evaluator) -> None:
         while len(self._queue) >= _UNWRITTEN_ROWS or self._unwritten > _UNWRITTEN_BYTES:
             await self._wait_for_progress()
+        while self._results.backlog > _UNWRITTEN_BYTES:  # noqa: ASYNC110  # who reads the rows sets no event
+            await asyncio.sleep(_SETTLE_SECONDS)
         await self._room.acquire()
         task = asyncio.create_task(self._judge(position, evaluator))
         task.add_done_callback(self._advance)
@@ -179,7 +186,7 @@ class Runner:
         course.rows += 1
         course.fraction = line.fraction
         course.reused += outcome.reused
-        course.unasked += outcome.requests == 0
+        course.unasked += outcome.requests == 0 and outcome.evaluation is not None
         if outcome.model:
             course.models[outcome.model] += 1
 
@@ -206,7 +213,8 @@ class Runner:
     @asynccontextmanager
     async def _signals(self) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        # nohup ignores SIGHUP, and so does whoever it starts.
+        numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in numbers:
             loop.add_signal_handler(number, self._signalled, number)
         try:
@@ -245,4 +253,5 @@ def _is_good(task: asyncio.Task[_Line]) -> bool:
 def _failed_record(record: Record, outcome: Outcome) -> str:
     failure = outcome.failure
     assert failure is not None  # noqa: S101  # asked for failed records only
-    return f"record {record.id!r} ({record.where}) failed: {failure.kind}: {failure.message}"
+    place = "" if failure.kind is FailureKind.BAD_INPUT else f" ({record.where})"  # there it stands in the message
+    return f"record {record.id!r}{place} failed: {failure.kind}: {failure.message}"

@@ -31,9 +31,9 @@ FROM replies WHERE key = ? ORDER BY number
 """
 _KEEP_REPLY = """
 INSERT INTO replies
-SELECT ?1, coalesce(max(number) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM replies WHERE key = ?1
+SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
-_BUSY_SECONDS = 60.0
+_BUSY_SECONDS = 10.0
 
 
 class Store:
@@ -76,7 +76,7 @@ class Store:
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply."""
-        values = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage, time.time())
+        values = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage, time.time(), key)
         self._write(_KEEP_REPLY, values)
 
     def failure(self, key: bytes) -> FailureKind | None:
@@ -124,4 +124,6 @@ class Store:
             yield
         except (sqlite3.Error, OSError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise OutputError(f"cannot use the store {str(self.path or 'in memory')!r}: {reason}") from error
+            raise OutputError(
+                f"cannot use the store {str(self.path or 'in memory')!r}: {reason}; another can be named with --store"
+            ) from error

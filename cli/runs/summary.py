@@ -21,14 +21,14 @@ class Setting:
     files: list[str]
     fields: list[str]
     """The field mappings in use, a line each."""
+    results: str | None
+    """Name of the file in the run's folder that holds the rows; None for standard output."""
     configuration: Mapping[str, object]
     """Effective options; no secret is among them."""
     started: dt.datetime
 
 
-def build_summary(
-    course: Course, asker: Asker, setting: Setting, *, notices: list[str], error: RunError | None
-) -> dict[str, object]:
+def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunError | None) -> dict[str, object]:
     """The summary as it goes into summary.json; `error` is why the run ended early.
 
     `status` is `complete`, `interrupted` or `failed`; tokens are those this run paid for.
@@ -39,12 +39,13 @@ def build_summary(
         "version": version("ctxrel"),
         "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
         "error": str(error) if error else None,
+        "results": setting.results,
         "evaluators": {name: tally.summary() for name, tally in course.tallies.items()},
         "judge": {
             "model": asker.judge.model,
             "description": asker.judge.description,
             "models": dict(course.models),
-            "notices": notices,
+            "notices": asker.judge.notices(),
         },
         "input": {
             "files": setting.files,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..errors import EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
+from ..errors import EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
 from ..prompt import Request
 from ..replies import Reply, Usage
 from .judge import Judge
@@ -22,6 +22,9 @@ _RETRIED = frozenset(
     }
 )
 _UNANSWERED = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
+_NO_LARGER = frozenset({FailureKind.REJECTED, FailureKind.CONTEXT_TOO_LONG})
+_DOUBTS = 3
+"""So many refusals in a row, each of which may have been meant for one record, are meant for all."""
 Verdict = TypeVar("Verdict")
 
 
@@ -33,8 +36,8 @@ class Patience:
     """Tries in all."""
     invalid_replies: int = 3
     """Tries that may end in a reply that does not fit; each of them is paid."""
-    rate_limits: int = 20
-    """Rate limits that a request may meet; they do not count as tries."""
+    rate_limits: int = 40
+    """Rate limits that a request may meet; they do not count as tries. With growing waits some 10 to 20 minutes."""
     first_wait: float = 0.5
     """Seconds; doubled with each try, and the wait is a random share of it (full jitter)."""
     longest_wait: float = 30.0
@@ -57,21 +60,35 @@ class Asker:
         self._patience = patience or Patience()
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
+        self._doubts: int | None = None
 
-    async def ask(self, request: Request, read: Callable[[Reply], Verdict], keep: Callable[[Reply], None]) -> Verdict:
+    async def ask(
+        self,
+        request: Request,
+        read: Callable[[Reply], Verdict],
+        keep: Callable[[Reply], None],
+        *,
+        enlarged: bool = False,
+    ) -> Verdict:
         """The verdict that `read` finds in a reply; `keep` gets each reply as soon as it arrives.
 
+        `enlarged` starts with the larger room that a truncated reply earlier on has shown to be needed.
         Raises Failure once the budget is spent, RunError where no request can succeed.
         """
         await self._open()
-        failures: list[FailureKind] = []
+        failures = [FailureKind.TRUNCATED] if enlarged else []
         while True:
+            larger = FailureKind.TRUNCATED in failures
             try:
-                return read(await self._attempt(request, keep, enlarged=FailureKind.TRUNCATED in failures))
+                return read(await self._attempt(request, keep, enlarged=larger))
             except Failure as failure:
+                if larger and failure.kind in _NO_LARGER:
+                    raise Failure(
+                        FailureKind.TRUNCATED, "the reply was cut, and no more room is to be had"
+                    ) from failure
                 failures.append(failure.kind)
                 if not self._again(failures):
-                    self._give_up(failure)
+                    raise
                 await self._wait(failure, failures)
 
     async def close(self) -> None:
@@ -85,47 +102,68 @@ class Asker:
 
     async def _attempt(self, request: Request, keep: Callable[[Reply], None], *, enlarged: bool) -> Reply:
         async with self.limiter.slot():
-            self.sent += 1
             try:
-                reply = await self.judge.ask(request, enlarged=enlarged)
-            except Failure as failure:
-                self._answered |= failure.kind not in _UNANSWERED
-                raise
+                # The first request goes alone, and until it is answered nobody else has a turn.
+                reply = await (self._send if self._answered else self._send_first)(request, enlarged=enlarged)
             except RunError as error:
-                # Before the slot is free: nothing else is sent.
-                self.limiter.close(error)
+                self.limiter.close(error)  # before the slot is free: nothing else is sent
                 raise
             # Kept before the slot is free: what a kill can lose is never more than what is in flight.
             keep(reply)
             self.usage = self.usage.plus(reply.usage)
-            self._answered = True
-            self.limiter.answered()
+            self._doubts = 0
+            self.limiter.succeeded()
             return reply
 
+    async def _send_first(self, request: Request, *, enlarged: bool) -> Reply:
+        for tries in range(1, self._patience.attempts + 1):
+            try:
+                return await self._send(request, enlarged=enlarged)
+            except Failure as failure:
+                if self._answered:
+                    raise
+                if tries == self._patience.attempts:
+                    raise EndpointUnreachable(
+                        f"{failure.message}; nothing has ever been answered, check --base-url"
+                    ) from failure
+                await asyncio.sleep(self._patience.wait(tries))
+        raise AssertionError("unreachable")
+
+    async def _send(self, request: Request, *, enlarged: bool) -> Reply:
+        self.sent += 1
+        try:
+            reply = await self.judge.ask(request, enlarged=enlarged)
+        except Failure as failure:
+            if failure.kind not in _UNANSWERED:
+                self._prove()
+            raise
+        except EndpointError as error:
+            if self._doubts is None or not error.doubtful or self._doubts >= _DOUBTS:
+                raise
+            # A gateway may refuse a single record in the words in which it refuses a key.
+            self._doubts += 1
+            raise Failure(FailureKind.REJECTED, "the endpoint refused this request, and answers others") from error
+        self._prove()
+        return reply
+
+    def _prove(self) -> None:
+        self._answered = True
+        self.limiter.open()
+
     def _again(self, failures: list[FailureKind]) -> bool:
-        last = failures[-1]
+        last, limited = failures[-1], failures.count(FailureKind.RATE_LIMITED)
+        if len(failures) - limited >= self._patience.attempts:
+            return False
         if last is FailureKind.TRUNCATED:
             return failures.count(last) == 1
-        limited, invalid = failures.count(FailureKind.RATE_LIMITED), failures.count(FailureKind.INVALID_REPLY)
-        return (
-            last in _RETRIED
-            and len(failures) - limited < self._patience.attempts
-            and limited <= self._patience.rate_limits
-            and invalid < self._patience.invalid_replies
-        )
-
-    def _give_up(self, failure: Failure) -> None:
-        if self._answered or failure.kind not in _UNANSWERED:
-            raise failure
-        error = EndpointUnreachable(f"{failure.message}; nothing has ever been answered, check --base-url")
-        self.limiter.close(error)
-        raise error from failure
+        invalid = failures.count(FailureKind.INVALID_REPLY)
+        return last in _RETRIED and limited <= self._patience.rate_limits and invalid < self._patience.invalid_replies
 
     async def _wait(self, failure: Failure, failures: list[FailureKind]) -> None:
         wait = self._patience.wait(failures.count(failure.kind))
         if isinstance(failure, RateLimited):
-            # A wait the endpoint named is kept in full; the jitter on top spreads those who wait.
-            self.limiter.pause(max(self._patience.first_wait, wait) if failure.wait is None else failure.wait)
+            # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
+            self.limiter.pause(max(wait, failure.wait or 0.0, self._patience.first_wait / 10))
             await asyncio.sleep(random.uniform(0, self._patience.first_wait))  # noqa: S311
         elif failure.kind not in (FailureKind.TRUNCATED, FailureKind.INVALID_REPLY):
             await asyncio.sleep(wait)

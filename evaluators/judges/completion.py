@@ -4,6 +4,9 @@ from ..errors import Failure, FailureKind
 from ..jsontext import NotJSON, loads
 from ..replies import Reply, Usage
 
+_MOST_TOKENS = 2**40
+"""No reply has more; a count beyond it is none."""
+
 
 def decode_completion(body: bytes) -> Reply:
     """The reply in an HTTP body. Raises Failure (`server_error`) where it holds no completion at all."""
@@ -43,4 +46,4 @@ def _text(value: object) -> str | None:
 
 
 def _count(value: object) -> int:
-    return value if type(value) is int and value >= 0 else 0
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else 0

@@ -1,7 +1,7 @@
 """What an endpoint takes: found out once per endpoint and model, then remembered."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..prompt import Prompt
@@ -9,7 +9,15 @@ from ..prompt import Prompt
 _WEAKER_FORMAT = {"json_schema": "json_object", "json_object": "text"}
 _OTHER_NAME = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 LIMITS = frozenset(_OTHER_NAME)
-"""Parameters that bound the reply's length."""
+"""Parameters that bound the reply's length; they are one wish under two names."""
+OURS = LIMITS | {"response_format", "temperature"}
+"""What is sent without anybody having asked for it."""
+_UNKNOWN_CODES = frozenset({"unsupported_parameter", "unknown_parameter"})
+_VALUE_CODES = frozenset({"unsupported_value", "invalid_value", "invalid_type"})
+_UNKNOWN = re.compile(
+    r"unsupported|not supported|unknown|unrecogni[sz]ed|not permitted|not allowed|unexpected|extra", re.IGNORECASE
+)
+_VALUE = re.compile(r"\bvalues?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # hashed by identity: each change makes a new one
@@ -41,6 +49,11 @@ class Dialect:
         substitute = None if asked in self.renamed else _OTHER_NAME.get(name)
         return replace(self, renamed={**self.renamed, asked: substitute})
 
+    def remembered(self, ours: Collection[str]) -> dict[str, object]:
+        """What holds for later runs: of parameters only ours, for whoever names one may have meant another value."""
+        lasting = {asked: sent for asked, sent in self.renamed.items() if asked in ours}
+        return {"response_format": self.response_format, "renamed": lasting}
+
     def changes(self) -> list[str]:
         """One sentence for each way in which requests differ from what was wanted."""
         said = [
@@ -52,11 +65,26 @@ class Dialect:
         return said
 
 
-def named_parameter(message: str, param: str | None, sent: Mapping[str, object]) -> str | None:
+def recall_dialect(facts: Mapping[str, object]) -> Dialect:
+    """The dialect that was `remembered`, the strictest one where nothing usable was."""
+    response_format, renamed = facts.get("response_format"), facts.get("renamed")
+    if response_format not in ("json_schema", "json_object", "text") or not isinstance(renamed, dict):
+        return Dialect()
+    return Dialect(response_format=str(response_format), renamed=renamed)
+
+
+def named_parameter(message: str, param: object, sent: Mapping[str, object]) -> str | None:
     """The sent parameter that a 400 blames: the one it names in `param`, else the first in its message."""
-    if param and (top := re.split(r"[.\[]", param)[0]) in sent:
+    if isinstance(param, str) and (top := re.split(r"[.\[]", param)[0]) in sent:
         return top
     places = {name: where.start() for name in sent if (where := re.search(rf"\b{re.escape(name)}\b", message))}
     if places:
         return min(places, key=lambda name: places[name])
     return "response_format" if "response_format" in sent and "json_schema" in message else None
+
+
+def blames_the_value(message: str, code: object) -> bool:
+    """Whether a 400 takes the parameter and not its value."""
+    if code in _UNKNOWN_CODES:
+        return False
+    return code in _VALUE_CODES or bool(_VALUE.search(message)) or not _UNKNOWN.search(message)

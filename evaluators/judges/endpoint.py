@@ -1,22 +1,25 @@
 """Where the judge is, and with what it is asked."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..errors import UsageError
 
 DEFAULT_MODEL = "gpt-5-mini"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Where the judge is, and with what it is asked."""
+    """A model at a base URL."""
 
     model: str = DEFAULT_MODEL
     base_url: str = DEFAULT_BASE_URL
+    """Holds no credentials and no query."""
     api_key: str = field(default="", repr=False)
     """Empty where a loopback endpoint needs none."""
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -26,19 +29,13 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Host and port."""
-        return urlsplit(self.base_url).netloc
+        """Host and port, in small letters."""
+        return urlsplit(self.base_url).netloc.lower()
 
     @property
-    def shown_url(self) -> str:
-        """The base URL without credentials and query, for messages and files."""
-        return show_url(self.base_url)
-
-
-def show_url(url: str) -> str:
-    """A URL without the parts that may hold secrets."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    def address(self) -> str:
+        """Host and path: gateways tell their backends apart by the path."""
+        return self.host + urlsplit(self.base_url).path.rstrip("/")
 
 
 def find_endpoint(
@@ -46,22 +43,42 @@ def find_endpoint(
 ) -> Endpoint:
     """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work."""
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(
-            f"{show_url(url)!r} is no base URL; write it like {DEFAULT_BASE_URL} or http://localhost:11434/v1"
-        )
-    if "@" in parts.netloc:
-        raise UsageError("the base URL holds a user name or password; name a variable with the key by --api-key-env")
+    host = _check_url(url)
+    if not _VARIABLE.fullmatch(api_key_env):
+        raise UsageError("--api-key-env takes the name of a variable that holds the key, not the key itself")
     key = os.environ.get(api_key_env, "").strip()
-    if not key and not _is_loopback(parts.hostname):
+    if not key and not _is_loopback(host):
         raise UsageError(
-            f"no API key for {parts.hostname}: set the environment variable {api_key_env}, "
+            f"no API key for {host}: set the environment variable {api_key_env}, "
             "name another with --api-key-env, or try --model offline, which needs none"
         )
     if not key.isascii() or not key.isprintable():
         raise UsageError(f"the API key in {api_key_env} holds characters no key has; copy it again")
     return Endpoint(model=model, base_url=url, api_key=key, parameters=parameters, timeout=timeout)
+
+
+def _check_url(url: str) -> str:
+    """The host of a base URL. Raises UsageError, which shows nothing that may be a secret."""
+    parts = _split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        shown = "the base URL" if "@" in url or "?" in url else repr(url)
+        raise UsageError(f"{shown} is no base URL; write it like {DEFAULT_BASE_URL} or http://localhost:11434/v1")
+    if "@" in parts.netloc:
+        raise UsageError("the base URL holds a user name or password; name a variable with the key by --api-key-env")
+    if parts.query or parts.fragment:
+        raise UsageError(
+            "the base URL holds a query ('?'), which cannot be kept; use the endpoint's /v1 form without it"
+        )
+    return parts.hostname
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # a port or an IPv6 address that is none
+        return None
+    return None if port == 0 else parts
 
 
 def _is_loopback(host: str) -> bool:

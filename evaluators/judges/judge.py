@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from ..errors import RunError
 from ..prompt import Prompt, Request
 from ..replies import Reply
 
@@ -17,6 +18,15 @@ class Judge(Protocol):
 
     def fingerprint(self, prompt: Prompt) -> bytes:
         """A hash over everything but the record that can change the answer."""
+
+    def parameters(self, prompt: Prompt) -> dict[str, object]:
+        """The request parameters in force for an evaluator."""
+
+    def notices(self) -> list[str]:
+        """What a reader of the results should know of the judge."""
+
+    async def explain(self, error: RunError) -> RunError:
+        """The error that ended the run, with whatever the judge can still find out about it."""
 
     async def open(self) -> None:
         """Called once before the first request. Raises RunError or UsageError."""

@@ -10,7 +10,7 @@ class Limiter:
     """Slots for requests; a request that waits for anything but its answer holds none.
 
     The first request goes alone: it finds out whether key, model and request format are right.
-    After that `most` may be in flight. A rate limit halves the number, once per pause;
+    Once it is answered `most` may be in flight. A rate limit halves the number, once per pause;
     as many good answers as there are slots add one again.
     """
 
@@ -20,7 +20,7 @@ class Limiter:
         self.in_flight = 0
         self._most = most
         self._good = 0
-        self._proven = False
+        self._opened = False
         self._closed: BaseException | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -41,15 +41,24 @@ class Limiter:
         finally:
             self._give_back()
 
-    def answered(self) -> None:
-        """A request was answered: open up, or grow back after a cut."""
-        if not self._proven:
-            self._proven = True
+    def open(self) -> None:
+        """Somebody was answered: all slots may be used."""
+        if not self._opened:
+            self._opened = True
             self.limit = self._most
-        elif self.limit < self._most:
+            self._wake()
+
+    def succeeded(self) -> None:
+        """A request brought a reply: after a cut, as many as there are slots add one."""
+        if self._opened and self.limit < self._most:
             self._good += 1
             if self._good >= self.limit:
                 self.limit, self._good = self.limit + 1, 0
+
+    @property
+    def paused_for(self) -> float:
+        """Seconds for which nobody sends."""
+        return max(0.0, self._resume_at - asyncio.get_running_loop().time())
 
     def pause(self, seconds: float) -> None:
         """Nobody sends for `seconds`; the number in flight is halved, once for all who are told so at a time."""

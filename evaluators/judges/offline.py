@@ -3,12 +3,14 @@
 import orjson
 
 from ..citations import render_citations
+from ..errors import RunError
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply, Usage
 from .lexical import VERSION, relevant_sentences
 
 OFFLINE = "offline"
 """The model name that stands for this judge."""
+NOTICE = "the offline judge is a lexical baseline and no LLM: it compares words and knows no meaning"
 
 
 class OfflineJudge:
@@ -21,6 +23,18 @@ class OfflineJudge:
     def fingerprint(self, prompt: Prompt) -> bytes:
         """A hash over the baseline's version; instructions do not reach it."""
         return digest(OFFLINE, VERSION, prompt.name)
+
+    def parameters(self, prompt: Prompt) -> dict[str, object]:  # noqa: ARG002  # it has none
+        """None: words are compared the same way always."""
+        return {}
+
+    def notices(self) -> list[str]:
+        """That this is no LLM."""
+        return [NOTICE]
+
+    async def explain(self, error: RunError) -> RunError:
+        """The error; there is nobody to ask about it."""
+        return error
 
     async def open(self) -> None:
         """Nothing to open."""

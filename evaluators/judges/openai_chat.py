@@ -3,17 +3,18 @@
 import asyncio
 import re
 from collections.abc import Callable
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from ..errors import Failure, ModelUnknown, RunError
+from ..errors import Failure, FailureKind, ModelUnknown, ParameterRefused, RunError
 from ..jsontext import replace_surrogates
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply
 from .completion import decode_completion
-from .dialect import LIMITS, Dialect, named_parameter
+from .dialect import LIMITS, OURS, Dialect, blames_the_value, named_parameter
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
 _HEADERS = {"Content-Type": "application/json"}
+
+
+class _Room(Enum):
+    """How long a reply may be."""
+
+    WANTED = "as the parameters say"
+    ENLARGED = "twice that"
+    UNLIMITED = "as the endpoint pleases"
 
 
 class _Body(NamedTuple):
@@ -41,28 +50,46 @@ class ChatJudge:
         *,
         concurrency: int,
         dialect: Dialect | None = None,
-        on_dialect: Callable[[Dialect], None] = lambda _: None,
+        on_dialect: Callable[[dict[str, object]], None] = lambda _: None,
         on_notice: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`dialect` is what is known of the endpoint; `on_dialect` gets what is worth remembering for later runs."""
         self.model = endpoint.model
         self.description = f"{endpoint.model} at {endpoint.host}"
         self.concurrency = concurrency
         self.dialect = dialect or Dialect()
         self._endpoint = endpoint
+        self._answered_in: Dialect | None = None
         self._on_dialect = on_dialect
         self._on_notice = on_notice
+        self._told: list[str] = []
         self._client: openai.AsyncOpenAI | None = None
         self._body = lru_cache(maxsize=64)(self._build_body)
 
     def fingerprint(self, prompt: Prompt) -> bytes:
         """A hash over what is wanted: a dialect found out later changes no key."""
-        return digest(self._endpoint.host, self.model, self._wanted(prompt), prompt.name, prompt.system, prompt.schema)
+        wanted = self.parameters(prompt)
+        return digest(self._endpoint.address, self.model, wanted, prompt.name, prompt.system, prompt.schema)
+
+    def parameters(self, prompt: Prompt) -> dict[str, object]:
+        """The request parameters that are wanted: the user's before the evaluator's before the model's usual ones."""
+        given = self._endpoint.parameters
+        # The two names of the limit are one wish: whoever gives one means it instead of the other.
+        from_prompt = {k: v for k, v in prompt.parameters.items() if k not in LIMITS or not LIMITS & given.keys()}
+        defaults = {} if _REASONING.match(self.model) else {"temperature": 0}
+        return {name: value for name, value in {**defaults, **from_prompt, **given}.items() if value is not None}
+
+    def notices(self) -> list[str]:
+        """What a reader of the results should know of the judge."""
+        return self._told + self.dialect.changes()
 
     async def open(self) -> None:
         """Ask the endpoint for the model. Raises EndpointError where no request can succeed."""
         from .preflight import check_model  # noqa: PLC0415  # brings the openai package
 
-        await check_model(self._connect(), self._endpoint, self._on_notice)
+        for change in self.dialect.changes():
+            self._on_notice(change)
+        await check_model(self._connect(), self._endpoint, self._tell)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -70,84 +97,103 @@ class ChatJudge:
             await self._client.close()
             self._client = None
 
+    async def explain(self, error: RunError) -> RunError:
+        """The error that ended the run, with the endpoint's other models where its own was unknown."""
+        if not isinstance(error, ModelUnknown):
+            return error
+        from .preflight import with_successors  # noqa: PLC0415
+
+        return await with_successors(self._connect(), self._endpoint)
+
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
         """One attempt at a reply, repeated only where the endpoint does not take a parameter.
 
         Raises Failure and RunError.
         """
-        from . import translate  # noqa: PLC0415  # brings the openai package
+        from .translate import FOREIGN, translate  # noqa: PLC0415  # brings the openai package
 
+        room = _Room.ENLARGED if enlarged else _Room.WANTED
         while True:
             dialect = self.dialect
             try:
-                return decode_completion(await self._send(request, dialect, enlarged=enlarged))
-            except translate.FOREIGN as error:
-                if not self._adapt(error, request.prompt, dialect, enlarged=enlarged):
-                    raise await self._translated(error) from error
+                reply = decode_completion(await self._send(request, dialect, room))
+            except FOREIGN as error:
+                adapted = self._adapt(error, request.prompt, dialect, room)
+                if adapted is None:
+                    endpoint = self._endpoint
+                    raise translate(error, model=self.model, url=endpoint.base_url, timeout=endpoint.timeout) from error
+                room = adapted
+            else:
+                self._answered_in = dialect
+                return reply
 
-    async def _translated(self, error: Exception) -> Failure | RunError:
-        from .preflight import model_gone  # noqa: PLC0415
-        from .translate import translate  # noqa: PLC0415
-
-        endpoint = self._endpoint
-        meaning = translate(error, model=self.model, url=endpoint.shown_url, timeout=endpoint.timeout)
-        return await model_gone(self._connect(), endpoint) if isinstance(meaning, ModelUnknown) else meaning
-
-    async def _send(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
+    async def _send(self, request: Request, dialect: Dialect, room: _Room) -> bytes:
         import httpx2  # noqa: PLC0415  # arrives with openai
 
-        content = self._content(request, dialect, enlarged=enlarged)
+        body = self._body(request.prompt, dialect, room)
+        if room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
+            raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
         async with asyncio.timeout(self._endpoint.timeout):
             response: httpx2.Response = await self._connect().post(
                 "/chat/completions",
-                content=content,
+                content=body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail,
                 cast_to=httpx2.Response,
                 options={"headers": _HEADERS},
             )
         return response.content
 
-    def request_body(self, request: Request) -> dict[str, object]:
-        """The request as it would be sent now."""
-        body: dict[str, object] = orjson.loads(self._content(request, self.dialect, enlarged=False))
-        return body
-
-    def _content(self, request: Request, dialect: Dialect, *, enlarged: bool) -> bytes:
-        body = self._body(request.prompt, dialect, enlarged)
-        return body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail
-
-    def _build_body(self, prompt: Prompt, dialect: Dialect, enlarged: bool) -> _Body:  # noqa: FBT001
-        parameters = dialect.parameters(self._wanted(prompt))
-        if enlarged:
-            parameters = {name: _doubled(value) if name in LIMITS else value for name, value in parameters.items()}
-        system = {"role": "system", "content": prompt.system}
+    def _build_body(self, prompt: Prompt, dialect: Dialect, room: _Room) -> _Body:
+        parameters = {
+            name: _doubled(value) if name in LIMITS and room is _Room.ENLARGED else value
+            for name, value in dialect.parameters(self.parameters(prompt)).items()
+            if name not in LIMITS or room is not _Room.UNLIMITED
+        }
         parameters |= dialect.format_of(prompt)
-        body = orjson.dumps({"model": self.model, **parameters, "messages": [system, {"role": "user", "content": ""}]})
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": ""}]
+        body = orjson.dumps({"model": self.model, **parameters, "messages": messages})
         return _Body(body[: -len(b'""}]}')], b"}]}", parameters)
 
-    def _wanted(self, prompt: Prompt) -> dict[str, object]:
-        defaults = {} if _REASONING.match(self.model) else {"temperature": 0}
-        wanted = {**defaults, **prompt.parameters, **self._endpoint.parameters}
-        return {name: value for name, value in wanted.items() if value is not None}
+    def _adapt(self, error: Exception, prompt: Prompt, dialect: Dialect, room: _Room) -> _Room | None:
+        """The room with which to ask again, perhaps in another dialect; None where that cannot help.
 
-    def _adapt(self, error: Exception, prompt: Prompt, dialect: Dialect, *, enlarged: bool) -> bool:
-        """Whether asking again in another dialect may help; several requests may find out at once."""
+        Raises ParameterRefused where the endpoint does not take a value that somebody asked for.
+        """
         import openai  # noqa: PLC0415
 
-        from .translate import too_long_by_code, words_of  # noqa: PLC0415
+        from .translate import limit_too_large, too_long, words_of  # noqa: PLC0415
 
-        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)) or too_long_by_code(error):
-            return False
-        if self.dialect is not dialect:
-            return True
-        sent = self._body(prompt, dialect, enlarged).parameters
+        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
+            return None
+        if room is _Room.WANTED and limit_too_large(error):
+            return _Room.UNLIMITED
+        if too_long(error):
+            return None
+        if self.dialect is not dialect:  # another request has found it out meanwhile
+            return room
+        sent = self._body(prompt, dialect, room).parameters
         blamed = named_parameter(words_of(error), error.param, sent)
-        if blamed is None or (enlarged and blamed in LIMITS):
-            return False
-        self.dialect = dialect.without(blamed)
-        for change in set(self.dialect.changes()) - set(dialect.changes()):
-            self._on_notice(change)
-        self._on_dialect(self.dialect)
-        return True
+        # Who has answered in this dialect takes it: the fault is the record's.
+        if blamed is None or self._answered_in is dialect or (room is _Room.ENLARGED and blamed in LIMITS):
+            return None
+        explicit = (self._endpoint.parameters.keys() | prompt.parameters.keys()) - LIMITS
+        if blamed in explicit and blames_the_value(words_of(error), error.code):
+            raise ParameterRefused(
+                f"the endpoint does not take the value of the request parameter {blamed!r}: {sent[blamed]!r}; "
+                "change it (--param, or the evaluator's YAML)"
+            )
+        self._change_dialect(dialect.without(blamed), explicit)
+        return room
+
+    def _change_dialect(self, dialect: Dialect, explicit: set[str]) -> None:
+        for change in dialect.changes():
+            if change not in self.dialect.changes():
+                self._on_notice(change)
+        self.dialect = dialect
+        self._on_dialect(dialect.remembered(OURS - explicit))
+
+    def _tell(self, notice: str) -> None:
+        self._told.append(notice)
+        self._on_notice(notice)
 
     def _connect(self) -> "openai.AsyncOpenAI":
         if self._client is None:

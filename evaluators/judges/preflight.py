@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import quote
 
 import httpx2
@@ -19,35 +20,46 @@ _TRIES = 3
 _SHOWN = 5
 
 
+class _Answer(NamedTuple):
+    """What `/models` had to say."""
+
+    value: object = None
+    """The JSON, None where there is none."""
+    refuses_model: bool = False
+    """Whether the answer was, by its code, that there is no such model."""
+
+
 async def check_model(client: openai.AsyncOpenAI, endpoint: Endpoint, notify: Callable[[str], None]) -> None:
     """Tell of a shutdown within 30 days; raise EndpointError where the model, key or endpoint cannot work.
 
-    An endpoint that knows no `/models` is fine.
+    An endpoint that knows no `/models` is fine. One that lists other models and does not say that there is no such
+    one may serve it all the same (an alias, a deployment): there the first request, which goes alone, decides.
     """
-    model = await _get(client, endpoint, f"/models/{quote(endpoint.model, safe='')}")
+    answer = await _get(client, endpoint, f"/models/{quote(endpoint.model, safe='')}")
+    model = answer.value
     if isinstance(model, dict) and model.get("id") is not None:
-        if notice := shutdown_notice(endpoint.model, model.get("shutdown_date"), today=dt.datetime.now(dt.UTC).date()):
+        today = dt.datetime.now(dt.UTC).date()
+        if notice := shutdown_notice(endpoint.model, model.get("shutdown_date"), today=today):
             notify(notice)
-        return
-    names = _names(await _get(client, endpoint, "/models"))
-    # Azure is asked for deployments and lists models: there the first request decides.
-    if names and endpoint.model not in names and not endpoint.host.endswith(".azure.com"):
-        raise unknown_model(endpoint, names)
+    elif answer.refuses_model:
+        names = _names((await _get(client, endpoint, "/models")).value)
+        if names and endpoint.model not in names and not endpoint.host.endswith(".azure.com"):
+            raise unknown_model(endpoint, names)
 
 
-async def model_gone(client: openai.AsyncOpenAI, endpoint: Endpoint) -> ModelUnknown:
+async def with_successors(client: openai.AsyncOpenAI, endpoint: Endpoint) -> ModelUnknown:
     """The error for a model that the endpoint did not take, with what it lists instead."""
     try:
-        return unknown_model(endpoint, _names(await _get(client, endpoint, "/models")))
+        return unknown_model(endpoint, _names((await _get(client, endpoint, "/models")).value))
     except EndpointError:
         return unknown_model(endpoint, [])
 
 
 def unknown_model(endpoint: Endpoint, names: list[str]) -> ModelUnknown:
     """The error for a model that the endpoint does not serve, with the nearest of those it lists."""
-    near = ", ".join(nearest_models(endpoint.model, names))
+    near = ", ".join(nearest_models(endpoint.model, [name for name in names if name != endpoint.model]))
     return ModelUnknown(
-        f"the endpoint {endpoint.shown_url} does not serve the model {endpoint.model!r}; "
+        f"the endpoint {endpoint.base_url} does not serve the model {endpoint.model!r}; "
         f"choose another with --model{near and f', for example {near}'}"
     )
 
@@ -78,34 +90,40 @@ def shutdown_notice(model: str, date: object, *, today: dt.date) -> str | None:
     return f"the model {model} {when}; choose its successor with --model in time"
 
 
-async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str) -> object:
-    """The JSON at a path, None where the endpoint has none; only what ends a run is raised."""
+async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str) -> _Answer:
+    """What stands at a path; only what ends a run is raised."""
     for attempt in range(1, _TRIES + 1):
         try:
             async with asyncio.timeout(endpoint.timeout):
                 response = await client.get(path, cast_to=httpx2.Response)
-            return loads(response.content)
+            return _Answer(loads(response.content))
         except NotJSON:
-            return None
+            return _Answer()
         except FOREIGN as error:
-            if isinstance(error, openai.AuthenticationError) and "scope" not in words_of(error):
-                raise translate(
-                    error, model=endpoint.model, url=endpoint.shown_url, timeout=endpoint.timeout
-                ) from error
-            meaning = translate(error, model=endpoint.model, url=endpoint.shown_url, timeout=endpoint.timeout)
-            if not isinstance(meaning, Failure) or meaning.kind not in (FailureKind.CONNECTION, FailureKind.TIMEOUT):
-                return None
+            if isinstance(error, openai.APIStatusError):
+                return _refusal(error, endpoint)
+            failure = translate(error, model=endpoint.model, url=endpoint.base_url, timeout=endpoint.timeout)
+            if not isinstance(failure, Failure) or failure.kind is FailureKind.SERVER_ERROR:
+                return _Answer()
             if attempt == _TRIES:
                 raise EndpointUnreachable(
-                    f"{meaning.message}; check that the server runs and that --base-url is right"
+                    f"{failure.message}; check that the server runs and that --base-url is right"
                 ) from error
             await asyncio.sleep(attempt / 2)
-    return None
+    return _Answer()
+
+
+def _refusal(error: openai.APIStatusError, endpoint: Endpoint) -> _Answer:
+    """A key without the right to see models is fine; a key that is none is not."""
+    if isinstance(error, openai.AuthenticationError) and "scope" not in words_of(error):
+        raise translate(error, model=endpoint.model, url=endpoint.base_url, timeout=endpoint.timeout) from error
+    return _Answer(refuses_model=error.code == "model_not_found")
 
 
 def _names(listing: object) -> list[str]:
     """Ids of a `/models` listing, newest first where it says when they were created."""
     data = listing.get("data") if isinstance(listing, dict) else None
-    models = [item for item in data or [] if isinstance(item, dict) and isinstance(item.get("id"), str)]
+    items = data if isinstance(data, list) else []
+    models = [item for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
     models.sort(key=lambda item: item["created"] if type(item.get("created")) is int else 0, reverse=True)
     return [item["id"] for item in models]

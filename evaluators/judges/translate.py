@@ -1,5 +1,6 @@
 """Foreign failures in our words: the only place that knows the openai package's exceptions."""
 
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from ..errors import (
 _LONGEST_WAIT = 3600.0
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _MODEL = re.compile(r"\b(?:model|deployment)\b", re.IGNORECASE)
+_CODE = re.compile(r"[a-z_]{1,40}")
+_LIMIT_TOO_LARGE = re.compile(r"max_(?:completion_)?tokens\W.{0,60}too large", re.IGNORECASE)
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
@@ -34,7 +37,17 @@ _TOO_LONG_TEXT = re.compile(
 
 def too_long_by_code(error: openai.APIStatusError) -> bool:
     """Whether the endpoint says by a code that the record does not fit into the model's context."""
-    return error.status_code == _TOO_LARGE or bool({error.code, error.type} & _TOO_LONG_CODES)
+    return error.status_code == _TOO_LARGE or bool(_codes(error) & _TOO_LONG_CODES)
+
+
+def limit_too_large(error: openai.APIStatusError) -> bool:
+    """Whether the record fits and only the room asked for the reply does not (vLLM's wording)."""
+    return bool(_LIMIT_TOO_LARGE.search(words_of(error)))
+
+
+def too_long(error: openai.APIStatusError) -> bool:
+    """Whether the record does not fit into the model's context, by code or by words."""
+    return too_long_by_code(error) or bool(_TOO_LONG_TEXT.search(words_of(error)))
 
 
 FOREIGN = (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, OSError)
@@ -68,40 +81,52 @@ def _translate_status(error: openai.APIStatusError, *, model: str, url: str) -> 
 
 def _run_error(error: openai.APIStatusError, *, model: str, url: str) -> RunError | None:
     """The error that any other request would meet as well."""
-    status, codes = error.status_code, {error.code, error.type}
+    status, codes = error.status_code, _codes(error)
     not_found = status == HTTPStatus.NOT_FOUND
     if "model_not_found" in codes or (not_found and _MODEL.search(words_of(error))):
         return ModelUnknown(f"the endpoint {url} does not serve the model {model!r}; choose another with --model")
-    if not_found:
-        return EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
-    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return KeyRefused(f"the endpoint {url} refused the API key (HTTP {status}); check the key and --api-key-env")
     if codes & _NO_CREDIT or status == HTTPStatus.PAYMENT_REQUIRED:
         return QuotaExhausted(f"the account at {url} has no quota left (HTTP {status}); top it up and run again")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        refused = KeyRefused(f"the endpoint {url} refused the API key (HTTP {status}); check it and --api-key-env")
+        refused.doubtful = status == HTTPStatus.FORBIDDEN
+        return refused
+    if not_found:
+        lost = EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
+        lost.doubtful = True
+        return lost
     return None
 
 
 def _translate_rejection(error: openai.APIStatusError) -> Failure:
-    if "content_filter" in {error.code, error.type}:
+    if "content_filter" in _codes(error):
         return Failure(FailureKind.CONTENT_FILTER, "the endpoint's content filter stopped the request")
-    if too_long_by_code(error) or _TOO_LONG_TEXT.search(words_of(error)):
+    if too_long(error):
         return Failure(FailureKind.CONTEXT_TOO_LONG, "the record does not fit into the model's context")
     return Failure(FailureKind.REJECTED, f"the endpoint rejected the request (HTTP {error.status_code}{_code(error)})")
 
 
+def _codes(error: openai.APIStatusError) -> set[str]:
+    """Code and type of an error, where they are texts."""
+    return {word for word in (error.code, error.type) if isinstance(word, str)}
+
+
 def _code(error: openai.APIStatusError) -> str:
-    words = [
-        word for word in (error.code or error.type, error.param) if word and re.fullmatch(r"[\w.\[\]-]{1,60}", word)
-    ]
-    return "".join(f", {word}" for word in words)
+    """Code and parameter for people; anything that does not look like one might quote a record or a key."""
+    words = (error.code or error.type, error.param)
+    return "".join(f", {word}" for word in words if isinstance(word, str) and _CODE.fullmatch(word))
 
 
 def words_of(error: openai.APIStatusError) -> str:
-    """What the endpoint wrote. It may quote the request: it is read here and shown to nobody."""
+    """What the endpoint wrote about the request. It may quote the record: it is read here and shown to nobody."""
     body = error.body
-    if isinstance(body, dict):
-        return str(body.get("message") or body.get("detail") or body)
-    return str(body or "")
+    if not isinstance(body, dict):
+        return ""
+    if isinstance(body.get("detail"), list):  # FastAPI: where and what, but not the input that it repeats
+        items = [item for item in body["detail"] if isinstance(item, dict)]
+        return " ".join(f"{item.get('loc')} {item.get('msg')}" for item in items)
+    said = body.get("message") or body.get("detail")
+    return said if isinstance(said, str) else ""
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
@@ -129,4 +154,6 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
     return " ".join(str(error).split()) or type(error).__name__

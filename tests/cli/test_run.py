@@ -1,5 +1,6 @@
 """`ctxrel run` against a real endpoint on a loopback port, from the command line to the files."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -93,6 +94,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
         "version": summary["version"],
         "status": "complete",
         "error": None,
+        "results": "results.jsonl",
         "evaluators": {
             "context_relevance": {
                 "prompt": prompt,
@@ -378,6 +380,197 @@ def test_what_an_endpoint_takes_is_remembered(
     assert "json_object" in first[0]
 
 
+def test_a_mistyped_value_is_nobodys_loss(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A value of the user's that the endpoint does not take ends the run; corrected, it is sent again."""
+
+    def script(seen: Seen) -> Answer:
+        if seen.body.get("reasoning_effort") == "lo":
+            message = "Unsupported value: 'reasoning_effort' does not support 'lo' with this model."
+            return error(400, message, param="reasoning_effort", code="unsupported_value")
+        return cite(1)
+
+    server.script = script
+    log = write_log(records(3))
+    done = ctxrel(*live(server, log, "--param", "reasoning_effort=lo"))
+    assert done.returncode == 1
+    assert "does not take the value of the request parameter 'reasoning_effort': 'lo'" in done.stderr
+    assert len(server.seen) == 1
+    assert ctxrel(*live(server, log, "--param", "reasoning_effort=low")).returncode == 0
+    assert {seen.body["reasoning_effort"] for seen in server.seen[1:]} == {"low"}
+    configuration = read_summary(tmp_path / "log.ctxrel")["configuration"]
+    assert configuration["parameters"]["context_relevance"] == {
+        "temperature": 0, "max_completion_tokens": 4096, "reasoning_effort": "low",
+    }  # fmt: skip
+    assert configuration["concurrency"] == 16
+
+
+def test_an_unknown_parameter_of_the_users_is_left_out_and_told_every_time(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A parameter the endpoint does not know is left out for this run, said on stderr and in the summary, not remembered."""
+    server.script = lambda seen: (
+        error(400, "Unknown parameter: 'seed'.", code="unknown_parameter") if "seed" in seen.body else cite(1)
+    )
+    for count in (2, 4):
+        done = ctxrel(*live(server, write_log(records(count)), "--param", "seed=7"))
+        assert done.returncode == 0
+        assert "the endpoint does not take seed; it is left out" in done.stderr
+        assert read_summary(tmp_path / "log.ctxrel")["judge"]["notices"] == [
+            "the endpoint does not take seed; it is left out"
+        ]
+    assert ["seed" in seen.body for seen in server.seen] == [True, False, False, True, False, False]
+
+
+def test_an_alias_that_is_not_listed(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A model that a gateway serves without listing it is asked: the first request decides."""
+    server.models = Answer(body={"data": [{"id": "something-else", "created": 1}]})
+    server.no_such_model = error(404, "Not Found")
+    assert ctxrel(*live(server, write_log(records(2)))).returncode == 0
+
+
+def test_nothing_leaves_after_the_end(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """While the successors of a model that is gone are looked up slowly, nothing else is sent."""
+
+    def script(_: Seen) -> Answer:
+        if len(server.seen) > 1:
+            server.models = Answer(body={"data": [{"id": "judge-2", "created": 1}]}, delay=1)
+            return error(404, "gone", code="model_not_found")
+        return cite(1)
+
+    server.script = script
+    done = ctxrel(*live(server, write_log(records(60)), "-c", "4"))
+    assert done.returncode == 1
+    assert "for example judge-2" in done.stderr
+    assert len(server.seen) <= 1 + 4
+
+
+def test_usage_of_a_reply_another_run_brought(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Two runs at once on one store may both ask; rows tell of the first reply, and a rerun says the same."""
+    server.script = lambda seen: Answer(body=cite(1, 2).body if seen.number else cite(1).body, delay=0.05)
+    log = write_log(records(40))
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, log, "--store", "s.sqlite", "-c", "2"))]
+    with subprocess.Popen([*command, "-o", "a"]) as first, subprocess.Popen([*command, "-o", "b"]) as second:
+        assert (first.wait(30), second.wait(30)) == (0, 0)
+    results = {name: (tmp_path / name / "results.jsonl").read_bytes() for name in ("a", "b")}
+    assert results["a"] == results["b"]
+    assert ctxrel(*live(server, log, "--store", "s.sqlite", "-o", "a")).returncode == 0
+    assert (tmp_path / "a" / "results.jsonl").read_bytes() == results["a"]
+    assert {row["usage"]["input_tokens"] for row in read_rows(tmp_path / "a")} == {100}
+
+
+def test_requests_add_up(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """Sent, answered otherwise and not needed add up to the rows; a failing text is paid for once."""
+    server.script = lambda seen: completion(None, refusal="no") if "item 1?" in str(seen.record) else cite(1)
+    log = write_log([*records(3) * 3, {"question": "Q?", "contexts": []}, {"question": "Q?"}])
+    assert ctxrel(*live(server, log, "-c", "1")).returncode == 0
+    assert read_summary(tmp_path / "log.ctxrel")["requests"]["sent"] == len(server.seen) == 3
+    assert read_summary(tmp_path / "log.ctxrel")["requests"]["not_needed"] == 1
+
+
+def test_another_log_of_the_same_name(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """The results of another log are not replaced unasked."""
+    for day in ("mon", "tue"):
+        (tmp_path / day).mkdir()
+        write_log(records(2), f"{day}/log.jsonl")
+    assert ctxrel("run", "mon/log.jsonl", "-m", "offline").returncode == 0
+    assert ctxrel("run", "mon/log.jsonl", "-m", "offline").returncode == 0
+    done = ctxrel("run", "tue/log.jsonl", "-m", "offline")
+    assert done.returncode == 2
+    assert "'log.ctxrel' holds the results of mon/log.jsonl; name another folder with --output" in done.stderr
+    done = ctxrel("run", "tue/log.jsonl", "-m", "offline", "-o", "log.ctxrel")
+    assert (done.returncode, "they are replaced" in done.stderr) == (0, True)
+
+
+def test_a_failed_run_names_its_own_rows(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """The summary of a run that failed does not pass off the rows of an earlier one as its own."""
+    log = write_log(records(2))
+    ctxrel(*live(server, log))
+    server.models = error(401, "no")
+    assert ctxrel(*live(server, log, "--param", "seed=1")).returncode == 1
+    assert read_summary(tmp_path / "log.ctxrel")["results"] == "results.jsonl.part"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "", "-m", "offline"], "an input is empty text"),
+        (["run", "log.jsonl", "-m", "offline", "-o", ""], "--output is empty text"),
+        (["run", "log.jsonl", "-m", ""], "--model is empty"),
+        (["run", ".", "-m", "offline", "-o", "."], "the output folder '.' holds a log that is read"),
+        (["run", "log.jsonl", "--api-key-env", "sk-live-SECRET"], "--api-key-env takes the name of a variable"),
+        (["run", "log.jsonl", "--param", "temperature=NaN"], "JSON knows no NaN"),
+        (["run", "log.jsonl", "--param", "temperature"], "'temperature' is no request parameter"),
+        (["run", "log.jsonl", "--param", "stream=true"], "'stream' is set by ctxrel itself"),
+        (
+            ["run", "log.jsonl", "-m", "offline", "-e", "context_relevance", "-e", "context_relevance"],
+            "two evaluators are",
+        ),
+        (["run", "log.jsonl", "-m", "offline", "-o", "log.jsonl/x"], "'log.jsonl/x' is no folder"),
+        (["run", "log.jsonl", "-m", "offline", "-c", "0"], "Invalid value for '-c' / '--concurrency'"),
+        (["run", "log.jsonl", "-m", "offline", "--timeout", "nan"], "Invalid value for '--timeout'"),
+    ],
+)
+def test_usage_errors(ctxrel: RunCommand, write_log: WriteLog, arguments: list[str], said: str) -> None:
+    """What cannot be meant is exit 2 and a sentence, and shows no key."""
+    write_log(records(1))
+    done = ctxrel(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "SECRET" not in done.stderr
+
+
+def test_nobody_watches(write_log: WriteLog, tmp_path: Path) -> None:
+    """A run whose stderr is closed, or is read no more, goes on."""
+    log = write_log(records(5))
+    for number, ending in enumerate(("2>&-", "2>&1 | head -1", "0<&- 1>&- 2>&-")):
+        command = f"{sys.executable} -m ctxrel.cli run {log} -m offline -o o{number} {ending}"
+        subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, capture_output=True)
+        assert len(read_rows(tmp_path / f"o{number}")) == 5
+
+
+def test_a_reader_that_pauses(server: LoopbackServer, write_log: WriteLog) -> None:
+    """Whoever reads the rows may pause: no request times out for it, nothing is paid twice, no row is lost."""
+    log = write_log([{**record, "question": record["question"] + "x" * 20000} for record in records(60)])
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, log, "-o", "-", "--timeout", "1"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        time.sleep(4)
+        assert len(process.stdout.read().splitlines()) == 60
+        assert process.wait(10) == 0
+    assert len(server.seen) == 60
+
+
+def test_without_a_store_nothing_is_promised(server: LoopbackServer, write_log: WriteLog) -> None:
+    """Rows on standard output without a store: that nothing is kept is told before, and no going on is promised."""
+    server.script = slowly
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, write_log(records(500)), "-o", "-"))]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        while len(server.seen) < 50:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr
+        told = process.stderr.read().decode()
+    assert process.returncode == 129
+    assert "without --store no reply is kept" in told
+    assert "run the same command again" not in told
+
+
+def test_names_that_are_no_text(write_log: WriteLog, tmp_path: Path) -> None:
+    """A file name that is no UTF-8 is read, and stands in the files as well as it can."""
+    log = write_log([*records(1), {"question": 5}])
+    odd = os.fsencode(tmp_path) + b"/b\xffd.jsonl"
+    os.rename(log, odd)  # noqa: PTH104  # the name is bytes
+    done = subprocess.run([sys.executable, "-m", "ctxrel.cli", "run", odd, "-m", "offline", "-o", "out"], check=False)
+    assert done.returncode == 0
+    assert read_summary(tmp_path / "out")["input"]["files"][0].endswith("b\ufffdd.jsonl")
+
+
 def test_second_run_waits_for_nobody(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
     """An output in use is left alone: exit 75 and who holds it."""
     (tmp_path / "log.ctxrel").mkdir()
@@ -442,7 +635,8 @@ def test_signal_drains(
     assert process.returncode == code
     assert b"Traceback" not in stderr
     assert b"run the same command again to go on" in stderr
-    (stored,) = sqlite3.connect(tmp_path / "run" / "store.sqlite").execute("SELECT count(*) FROM replies").fetchone()
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / "store.sqlite")) as store:
+        (stored,) = store.execute("SELECT count(*) FROM replies").fetchone()
     assert stored == len(server.seen) == len(read_rows(tmp_path / "run", "results.jsonl.part"))
     assert read_summary(tmp_path / "run")["status"] == "interrupted"
     assert not (tmp_path / "run" / "results.jsonl").exists()
@@ -500,7 +694,8 @@ def test_head_closes_the_pipe(write_log: WriteLog) -> None:
     assert "Traceback" not in done.stderr
     assert "standard output was closed" in done.stderr
     assert done.returncode == 1
-    assert sqlite3.connect("s.sqlite").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with contextlib.closing(sqlite3.connect("s.sqlite")) as store:
+        assert store.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 and not os.access("/dev/full", os.W_OK), reason="needs /dev/full")

@@ -1,5 +1,6 @@
 """The store: what goes in comes out, survives, and is refused with a sentence where it cannot be."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def test_failures_and_facts(tmp_path: Path) -> None:
     assert store.facts("h", "m") == {}
     store.keep_facts("h", "m", {"a": [1]})
     assert store.facts("h", "m") == {"a": [1]}
+    assert store.facts("h", "n") == store.facts("i", "m") == {}
     store.close()
 
 
@@ -56,7 +58,8 @@ def test_history(tmp_path: Path) -> None:
     store.begin_run(2.0)
     store.end_run(2.0, {"status": "complete"})
     store.close()
-    rows = sqlite3.connect(tmp_path / "s.sqlite").execute("SELECT started, summary FROM runs ORDER BY 1").fetchall()
+    with contextlib.closing(sqlite3.connect(tmp_path / "s.sqlite")) as opened:
+        rows = opened.execute("SELECT started, summary FROM runs ORDER BY 1").fetchall()
     assert rows == [(1.0, None), (2.0, '{"status":"complete"}')]
 
 

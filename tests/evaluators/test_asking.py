@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ctxrel.evaluators.errors import EndpointUnreachable, Failure, FailureKind, KeyRefused, RateLimited
+from ctxrel.evaluators.errors import EndpointUnreachable, Failure, FailureKind, KeyRefused, RateLimited, RunError
 from ctxrel.evaluators.judges.asking import Asker, Patience
 from ctxrel.evaluators.judges.limiter import Limiter
 from ctxrel.evaluators.prompt import Prompt, Request
@@ -30,6 +30,15 @@ class ScriptedJudge:
 
     def fingerprint(self, prompt: Prompt) -> bytes:
         return prompt.name.encode()
+
+    def parameters(self, prompt: Prompt) -> dict[str, object]:
+        return prompt.parameters
+
+    def notices(self) -> list[str]:
+        return []
+
+    async def explain(self, error: RunError) -> RunError:
+        return error
 
     async def open(self) -> None:
         self.opened += 1
@@ -72,9 +81,9 @@ async def test_first_request_goes_alone() -> None:
     tasks = [asyncio.ensure_future(asker.ask(REQUEST, str, lambda _: None)) for _ in range(9)]
     await asyncio.sleep(0.04)
     assert refusing.asked == 1
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [KeyRefused] * 9
+    assert refusing.asked == 1
 
 
 @pytest.mark.parametrize("kind", ["timeout", "connection"])
@@ -86,6 +95,57 @@ async def test_nothing_was_ever_answered(kind: str) -> None:
     (outcome,) = await ask(judge)
     assert isinstance(outcome, Failure)
     assert (outcome.kind, judge.asked) == (kind, QUICK.attempts)
+
+
+async def test_only_the_first_is_tried_while_nothing_is_answered() -> None:
+    """An endpoint that hangs is found out by one request and its tries, however many wait behind it."""
+    judge = ScriptedJudge(lambda _: failing(FailureKind.TIMEOUT))
+    outcomes = await ask(judge, 50)
+    assert {type(outcome) for outcome in outcomes} == {EndpointUnreachable}
+    assert judge.asked == QUICK.attempts
+
+
+async def test_any_answer_opens_up() -> None:
+    """An endpoint that refuses record after record is no reason to ask one after the other."""
+    judge = ScriptedJudge(lambda _: failing(FailureKind.REJECTED), delay=0.01)
+    await ask(judge, 20)
+    assert judge.most == 4
+
+
+@pytest.mark.parametrize("doubtful", [True, False], ids=["403 of a gateway", "401"])
+async def test_a_refusal_that_may_be_meant_for_one_record(doubtful: bool) -> None:  # noqa: FBT001
+    """Where others were answered a gateway's refusal is a failed record; three in a row are meant for all."""
+    refusal = KeyRefused("no")
+    refusal.doubtful = doubtful
+    judge = ScriptedJudge(lambda number: refusal if number in (1, 4, 5, 6, 7) else REPLY, concurrency=1)
+    outcomes = await ask(judge, 30)
+    kinds = [outcome if isinstance(outcome, str) else type(outcome).__name__ for outcome in outcomes]
+    if doubtful:
+        assert kinds == ["ok", "Failure", "ok", "ok", "Failure", "Failure", "Failure", *["KeyRefused"] * 23]
+        assert judge.asked == 8
+    else:
+        assert kinds == ["ok", *["KeyRefused"] * 29]
+
+
+async def test_no_larger_room() -> None:
+    """Where the endpoint refuses the larger room the record stays truncated."""
+    kinds = [FailureKind.TRUNCATED, FailureKind.REJECTED]
+    (outcome,) = await ask(ScriptedJudge(lambda number: failing(kinds[number])))
+    assert isinstance(outcome, Failure)
+    assert outcome.kind is FailureKind.TRUNCATED
+
+
+async def test_rate_limits_without_a_wait_grow() -> None:
+    """`Retry-After: 0` is no licence to hammer: waits grow until the limit is gone."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + 0.4
+    judge = ScriptedJudge(lambda _: RateLimited("slow", wait=0) if loop.time() < end else REPLY)
+    asker = Asker(judge, Patience(first_wait=0.02, longest_wait=0.2))
+    assert (
+        await asyncio.gather(*(asker.ask(REQUEST, lambda r: str(r.text), lambda _: None) for _ in range(5)))
+        == ["ok"] * 5
+    )
+    assert judge.asked < 60
 
 
 async def test_kinds_share_one_budget() -> None:
@@ -137,15 +197,15 @@ async def test_one_pause_for_all() -> None:
 async def test_limit_grows_back() -> None:
     """After a cut the limit grows by one with as many good answers as it has slots, up to where it was."""
     limiter = Limiter(8)
-    limiter.answered()
+    limiter.open()
     assert limiter.limit == 8
     limiter.pause(0)
     assert limiter.limit == 4
     for _ in range(4 + 5):
-        limiter.answered()
+        limiter.succeeded()
     assert limiter.limit == 6
     for _ in range(100):
-        limiter.answered()
+        limiter.succeeded()
     assert limiter.limit == 8
 
 
@@ -161,6 +221,27 @@ async def test_slots_go_to_who_came_first() -> None:
 
     await asyncio.gather(*(take(number) for number in range(20)))
     assert order == list(range(20))
+
+
+async def test_a_waiter_cancelled_with_its_turn_gives_it_back() -> None:
+    """A slot that was handed to somebody who is cancelled before running is free again."""
+    limiter = Limiter(1)
+    held = asyncio.Event()
+
+    async def hold() -> None:
+        async with limiter.slot():
+            await held.wait()
+
+    first, second = asyncio.ensure_future(hold()), asyncio.ensure_future(hold())
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert limiter.in_flight == 1  # handed over to the second, which has not run yet
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    assert limiter.in_flight == 0
+    async with limiter.slot():
+        assert limiter.in_flight == 1
 
 
 async def test_a_cancelled_waiter_passes_its_slot_on() -> None:

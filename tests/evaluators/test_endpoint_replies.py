@@ -21,7 +21,7 @@ from ctxrel.evaluators.judges.asking import Asker, Patience
 from ctxrel.evaluators.judges.endpoint import Endpoint
 from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judging import Judging, Outcome
-from ctxrel.evaluators.replies import Reply
+from ctxrel.evaluators.replies import Reply, Usage
 
 RECORD = Record(
     index=0,
@@ -389,6 +389,161 @@ async def test_weaker_response_format(server: LoopbackServer) -> None:
     await judging.asker.close()
     assert tried == ["json_schema", "json_object", None]
     assert len(notices) == 2
+
+
+def judging_for(server: LoopbackServer, memory: PlainMemory | None = None, **facts: Any) -> Judging:  # noqa: ANN401
+    chat = ChatJudge(Endpoint(model=MODEL, base_url=server.url, **facts), concurrency=4)
+    return Judging(Asker(chat, QUICK), memory or PlainMemory())
+
+
+def record_of(question: str) -> Record:
+    return Record(index=0, id="r", where="log:1", question=question, contexts=("A text.",))
+
+
+async def test_one_records_fault_changes_no_other_request(server: LoopbackServer) -> None:
+    """Once the endpoint has answered, a 4xx that names a parameter or repeats the request is that record's own."""
+    echo = {"detail": [{"loc": ["body", "messages"], "msg": "too odd", "input": {"temperature": 0, "max_tokens": 1}}]}
+    faults = {
+        "q1?": Answer(status=422, body=echo),
+        "q2?": error(400, "Invalid 'temperature' for this input"),
+        "q3?": error(400, "response_format could not be satisfied", param="response_format"),
+    }
+    server.script = lambda seen: faults.get(seen.record["question"], cite(1))
+    judging = judging_for(server)
+    evaluator = load_evaluator("context_relevance")
+    outcomes = [await judging.judge(record_of(f"q{number}?"), evaluator) for number in range(5)]
+    await judging.asker.close()
+    assert [kind_of(outcome) for outcome in outcomes] == [None, "rejected", "rejected", "rejected", None]
+    first, *_, last = [seen.body for seen in server.seen]
+    assert {**first, "messages": 0} == {**last, "messages": 0}
+    assert len(server.seen) == 5
+
+
+async def test_a_422_that_repeats_the_request_blames_nothing_in_it(server: LoopbackServer) -> None:
+    """FastAPI's errors repeat the input: only where and what is read."""
+    echo = {"detail": [{"loc": ["body", "messages", 0], "msg": "bad", "input": {"temperature": 0}}]}
+    judging = judging_for(server)
+    server.script = lambda _: Answer(status=422, body=echo)
+    outcome = await judging.judge(RECORD, load_evaluator("context_relevance"))
+    await judging.asker.close()
+    assert (kind_of(outcome), len(server.seen)) == ("rejected", 1)
+
+
+async def test_room_too_large_for_one_record(server: LoopbackServer) -> None:
+    """Where the record fits and the room for its reply does not, that record is asked for without a limit."""
+    told = (
+        "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 4096 tokens"
+    )
+    server.script = lambda seen: (
+        error(400, told) if seen.record["question"] == "q1?" and "max_completion_tokens" in seen.body else cite(1)
+    )
+    judging = judging_for(server)
+    evaluator = load_evaluator("context_relevance")
+    for number in range(3):
+        assert (await judging.judge(record_of(f"q{number}?"), evaluator)).evaluation
+    await judging.asker.close()
+    assert ["max_completion_tokens" in seen.body for seen in server.seen] == [True, True, False, True]
+
+
+async def test_larger_room_is_refused(server: LoopbackServer) -> None:
+    """A truncated reply whose larger room the endpoint refuses stays truncated."""
+    cut = completion(VALID[:20], finish_reason="length")
+    outcome = await judge(server, cut, error(400, "max_completion_tokens is too large: 8192"))
+    assert kind_of(outcome) == FailureKind.TRUNCATED
+    assert len(server.seen) == 2
+
+
+async def test_nothing_to_enlarge(server: LoopbackServer) -> None:
+    """Without a limit of ours a truncated reply is not asked for twice in the same words."""
+    server.script = lambda _: completion(VALID[:20], finish_reason="length")
+    judging = judging_for(server, parameters={"max_completion_tokens": None})
+    outcome = await judging.judge(RECORD, load_evaluator("context_relevance"))
+    await judging.asker.close()
+    assert (kind_of(outcome), len(server.seen)) == (FailureKind.TRUNCATED, 1)
+
+
+async def test_truncated_in_an_earlier_run(server: LoopbackServer) -> None:
+    """What was cut before a kill is asked for with more room at once."""
+    memory = PlainMemory()
+    await judge(server, completion(VALID[:20], finish_reason="length"), Answer(fault="reset"), memory=memory)
+    server.seen.clear()
+    outcome = await judge(server, cite(1), memory=memory)
+    assert outcome.evaluation
+    assert [seen.body["max_completion_tokens"] for seen in server.seen] == [8192]
+    assert outcome.usage.input_tokens == 200
+
+
+async def test_a_failed_text_is_paid_for_once_in_a_run(server: LoopbackServer) -> None:
+    """The same failing record twice in a log is asked once; the next run asks again."""
+    server.script = lambda _: completion("no")
+    judging = judging_for(server)
+    evaluator = load_evaluator("context_relevance")
+    outcomes = [await judging.judge(RECORD, evaluator) for _ in range(3)]
+    await judging.asker.close()
+    assert len(server.seen) == QUICK.invalid_replies
+    assert {outcome.usage.input_tokens for outcome in outcomes} == {300}
+
+
+class SharedMemory(PlainMemory):
+    """A memory into which another run has put a reply a moment earlier."""
+
+    def keep_reply(self, key: bytes, reply: Reply) -> None:
+        other = Reply(text='{"relevant_statements": []}', finish_reason="stop", model="other", usage=Usage(1, 1, 0, 0))
+        self.kept.setdefault(key, []).extend([other, reply])
+
+
+async def test_the_first_reply_counts(server: LoopbackServer) -> None:
+    """Where two runs asked, both derive their row from the reply that is first in the store."""
+    outcome = await judge(server, cite(1), memory=SharedMemory())
+    assert outcome.evaluation
+    assert (outcome.evaluation.score, outcome.model, outcome.usage.input_tokens) == (0, "other", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(error(400, "no", param=5), "rejected", id="param is a number"),
+        pytest.param(error(400, "no", code=["a"], type={"b": 1}), "rejected", id="code is a list"),
+        pytest.param(Answer(status=400, body=b"[]"), "rejected", id="error is a list"),
+        pytest.param(Answer(status=400, body=b"<html>"), "rejected", id="error is HTML"),
+        pytest.param(error(400, "no", code="sk-very-secret_123", param="my secret words"), "rejected", id="odd code"),
+        pytest.param(completion("```" + " " * 100_000 + "x"), "invalid_reply", id="endless fence"),
+        pytest.param(completion("```" + "\n" * 100_000 + "x```"), "invalid_reply", id="endless lines in a fence"),
+        pytest.param(completion('{"a": NaN, "b": ' + "[" * 900 + "]" * 900 + "}"), "invalid_reply", id="deep with NaN"),
+        pytest.param(Answer(body={"choices": [5], "usage": [1]}), "invalid_reply", id="choice is a number"),
+        pytest.param(
+            Answer(body={"choices": {}, "usage": {"prompt_tokens": "x"}}), "invalid_reply", id="choices is an object"
+        ),
+        pytest.param(Answer(body=b"[]"), "server_error", id="body is a list"),
+        pytest.param(Answer(body=b"\xff\xfe"), "server_error", id="body is no text"),
+    ],
+)
+async def test_odd_answers(server: LoopbackServer, answer: Answer, kind: str) -> None:
+    """Whatever an endpoint comes up with is one record's failure, in words of ours."""
+    assert (await judge(server, cite(1))).evaluation
+    outcome = await judge(server, completion("x"), answer, cite(1), memory=PlainMemory())
+    if outcome.failure is None:  # what is retried was answered in the end
+        outcome = await judge(server, error(500, "an answer first"), answer)
+    assert kind_of(outcome) == kind
+    assert outcome.failure
+    assert "secret" not in outcome.failure.message
+
+
+async def test_usage_beyond_belief(server: LoopbackServer) -> None:
+    """Counts that no reply can have are no counts; the reply is kept all the same."""
+    answer = cite(1)
+    assert isinstance(answer.body, dict)
+    odd = {"prompt_tokens": 2**64 - 1, "completion_tokens": -1, "prompt_tokens_details": 7}
+    outcome = await judge(server, Answer(body={**answer.body, "usage": odd}))
+    assert outcome.evaluation
+    assert outcome.usage == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("models", [b"[]", b"null", b'{"data": 5}', b'{"data": [5, {"id": 7}]}', b"<html>"])
+async def test_odd_model_lists(server: LoopbackServer, models: bytes) -> None:
+    """A `/models` that makes no sense is as good as none."""
+    server.models = Answer(body=models)
+    assert (await judge(server, cite(1))).evaluation
 
 
 async def test_the_request(server: LoopbackServer) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ctxrel.evaluators.judges.endpoint import Endpoint
 from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judges.preflight import nearest_models, shutdown_notice
-from ctxrel.evaluators.prompt import Prompt, Request
+from ctxrel.evaluators.prompt import Prompt
 
 TODAY = dt.date(2026, 11, 30)
 
@@ -47,14 +47,14 @@ def test_nearest_models() -> None:
         ("o4-mini", {}, {"max_completion_tokens": 9}),
         ("llama3", {}, {"max_completion_tokens": 9, "temperature": 0}),
         ("llama3", {"temperature": 0.5, "max_completion_tokens": None}, {"temperature": 0.5}),
+        ("gpt-5-mini", {"max_tokens": 7}, {"max_tokens": 7}),
     ],
 )
 def test_parameters(model: str, given: dict[str, object], sent: dict[str, object]) -> None:
     """Models that reason get no temperature; others are asked for the likeliest answer; the user's word wins."""
     judge = ChatJudge(Endpoint(model=model, base_url="http://127.0.0.1/v1", parameters=given), concurrency=1)
     prompt = Prompt(name="x", system="s", schema={}, parameters={"max_completion_tokens": 9})
-    body = judge.request_body(Request(prompt, "{}"))
-    assert {name: body[name] for name in body if name not in ("model", "messages", "response_format")} == sent
+    assert judge.parameters(prompt) == sent
 
 
 def test_what_changes_the_key() -> None:
@@ -69,9 +69,10 @@ def test_what_changes_the_key() -> None:
     others = [
         fingerprint(Endpoint(model="n", base_url="http://127.0.0.1:1/v1")),
         fingerprint(Endpoint(model="m", base_url="http://127.0.0.1:2/v1")),
+        fingerprint(Endpoint(model="m", base_url="http://127.0.0.1:1/other/v1")),
         fingerprint(Endpoint(model="m", base_url="http://127.0.0.1:1/v1", parameters={"seed": 1})),
         fingerprint(base, Prompt(name="x", system="t", schema={})),
         fingerprint(base, Prompt(name="x", system="s", schema={"a": 1})),
     ]
     assert {fingerprint(endpoint) for endpoint in same} == {fingerprint(base)}
-    assert len({fingerprint(base), *others}) == 6
+    assert len({fingerprint(base), *others}) == 7

@@ -93,6 +93,30 @@ def test_language(text: str, language: str) -> None:
     assert language_of(text) == language
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000", "\u0085", "\u2028", "\t"])
+def test_odd_spaces(space: str) -> None:
+    """Spaces that are no plain ones are spaces: `vitamine C .` once brought the segmenter down."""
+    text = f"La vitamine C{space}. Elle est bonne."
+    assert "".join("".join(piece.split()) for piece in pieces(text)) == "LavitamineC.Elleestbonne."
+
+
+def test_a_segmenter_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the segmenter gives up a line is one sentence; an interrupt is none of its failures."""
+    panic = type("PanicException", (BaseException,), {})
+
+    def give_up(error: type[BaseException]) -> None:
+        def segment(_language: str, _text: str) -> list[str]:
+            raise error
+
+        monkeypatch.setattr("sentencex.segment", segment)
+
+    give_up(panic)
+    assert pieces("One. Two.\nThree.") == ["One. Two.", "Three."]
+    give_up(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        pieces("One.")
+
+
 @given(st.text())
 def test_nothing_is_lost(text: str) -> None:
     """All that is no white space is in exactly one sentence, in order; a sentence has no white space around."""

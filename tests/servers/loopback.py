@@ -100,6 +100,8 @@ class LoopbackServer:
             body={"object": "list", "data": [{"id": MODEL, "created": 1, "object": "model"}]}
         )
         """The answer to `GET /models`; the single model is looked up in it."""
+        self.no_such_model = error(404, "The model does not exist", code="model_not_found")
+        """The answer for a single model that is not in the list."""
         self.seen: list[Seen] = []
         self.model_requests: list[str] = []
         self.in_flight = self.most_in_flight = 0
@@ -158,8 +160,7 @@ class LoopbackServer:
         for model in models:
             if model["id"] == request.match_info["model"]:
                 return await _answer(request, Answer(body=model))
-        found = error(404, "The model does not exist", code="model_not_found") if models else self.models
-        return await _answer(request, found)
+        return await _answer(request, self.no_such_model if models else self.models)
 
 
 async def _answer(request: web.Request, answer: Answer) -> web.StreamResponse:

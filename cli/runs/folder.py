@@ -1,0 +1,73 @@
+"""The folder a run lives in: its name, and whether it may be used."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import orjson
+
+from ...evaluators.errors import OutputError, UsageError
+from ..records.log import STDIN
+
+STDOUT = "-"
+RESULTS = "results.jsonl"
+SUMMARY = "summary.json"
+DEFAULT_STORE = "store.sqlite"
+_GLOB = re.compile(r"[*?\[]")
+
+
+def output_folder(inputs: Sequence[str], output: str | None) -> Path | None:
+    """Where the run lives, None for standard output. Raises UsageError where several inputs name no folder."""
+    if output == STDOUT:
+        return None
+    if output is not None:
+        if not output:
+            raise UsageError("--output is empty text; is a variable unset?")
+        return Path(output)
+    if len(inputs) != 1:
+        raise UsageError("several inputs have no common name; name the output folder with --output")
+    return Path(f"{_stem(inputs[0])}.ctxrel")
+
+
+def _stem(given: str) -> str:
+    """A name for what is read: a file's, a folder's, or that of the folder a glob looks into."""
+    if given == STDIN:
+        return "stdin"
+    path = Path(given)
+    while _GLOB.search(path.name) and not path.exists():
+        path = path.parent
+    return path.stem or path.resolve().stem or "log"
+
+
+def check_folder(folder: Path | None, files: Sequence[str], *, chosen: bool, note: Callable[[str], None]) -> None:
+    """Raise UsageError where results would take the place of another log's, or stand among the logs."""
+    if folder is None:
+        return
+    if any(os.path.realpath(Path(name).parent) == os.path.realpath(folder) for name in files):
+        raise UsageError(f"the output folder {str(folder)!r} holds a log that is read; name another with --output")
+    before = _files_before(folder)
+    if before and [os.path.realpath(name) for name in before] != [os.path.realpath(name) for name in files]:
+        said = f"{str(folder)!r} holds the results of {', '.join(before[:3])}{' …' if before[3:] else ''}"
+        if not chosen:
+            raise UsageError(f"{said}; name another folder with --output, or the same one to replace them")
+        note(f"{said}; they are replaced")
+
+
+def _files_before(folder: Path) -> list[str]:
+    """The logs of the run that the folder holds, as far as it says so."""
+    try:
+        files = orjson.loads((folder / SUMMARY).read_bytes())["input"]["files"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return []
+    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder if it is not there. Raises UsageError and OutputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{str(folder)!r} is no folder; name another with --output") from None
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
