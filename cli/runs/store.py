@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import orjson
@@ -50,9 +50,12 @@ class Store:
             if path is not None:
                 path.touch(mode=0o600)
             self._db = sqlite3.connect(path or "", timeout=_BUSY_SECONDS, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._create()
+            with ExitStack() as failed:
+                failed.callback(self._db.close)
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._create()
+                failed.pop_all()
 
     def _create(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")  # two runs may open a new store at once

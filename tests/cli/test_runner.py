@@ -1,8 +1,9 @@
 """The run from inside: bounded, in order, and ending well whatever happens."""
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -76,12 +77,23 @@ class SlowJudge(OfflineJudge):
         return await super().ask(request, enlarged=enlarged)
 
 
-def make(log: ListedLog, rows: Rows, judge: OfflineJudge | None = None, *, grace: float = 5) -> Runner:
-    judging = Judging(Asker(judge or OfflineJudge()), Store(None))
-    return Runner(log, [load_evaluator("context_relevance")], judging, rows, grace=grace)  # type: ignore[arg-type]
+Make = Callable[..., Runner]
 
 
-async def test_a_log_that_breaks_off() -> None:
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Make a runner over a temporary store."""
+    with contextlib.ExitStack() as opened:
+
+        def make(log: ListedLog, rows: Rows, judge: OfflineJudge | None = None, *, grace: float = 5) -> Runner:
+            store = opened.enter_context(contextlib.closing(Store(None)))
+            judging = Judging(Asker(judge or OfflineJudge()), store)
+            return Runner(log, [load_evaluator("context_relevance")], judging, rows, grace=grace)  # type: ignore[arg-type]
+
+        yield make
+
+
+async def test_a_log_that_breaks_off(make: Make) -> None:
     """A reader's error in the middle is the run's error, not the log's end; what was read before stays in order."""
     rows = Rows()
     runner = make(ListedLog(300, InputError("torn")), rows)
@@ -91,19 +103,19 @@ async def test_a_log_that_breaks_off() -> None:
     assert rows.rows == sorted(rows.rows, key=lambda row: int(row.split(b'"index":')[1].split(b",")[0]))
 
 
-async def test_a_bug_in_the_reader_is_no_end_either() -> None:
+async def test_a_bug_in_the_reader_is_no_end_either(make: Make) -> None:
     """Any error of the reader comes out."""
     with pytest.raises(ZeroDivisionError):
         await make(ListedLog(3, ZeroDivisionError()), Rows()).run()
 
 
-async def test_rows_that_cannot_be_written() -> None:
+async def test_rows_that_cannot_be_written(make: Make) -> None:
     """An output that fails ends the run with its error."""
     with pytest.raises(OutputError, match="no room"):
         await make(ListedLog(100), Rows(fail_at=10)).run()
 
 
-async def test_reads_no_further_than_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reads_no_further_than_needed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one record takes its time, a bounded number of others is read, judged and held."""
     monkeypatch.setattr(runner_module, "_UNWRITTEN_ROWS", 50)
     log, rows = ListedLog(100_000), Rows()
@@ -117,7 +129,7 @@ async def test_reads_no_further_than_needed(monkeypatch: pytest.MonkeyPatch) -> 
         await running
 
 
-async def test_large_rows_are_held_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_large_rows_are_held_by_size(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that wait are bounded by their bytes as well."""
     monkeypatch.setattr(runner_module, "_UNWRITTEN_BYTES", 20_000)
     log = ListedLog(100_000)
@@ -130,7 +142,7 @@ async def test_large_rows_are_held_by_size(monkeypatch: pytest.MonkeyPatch) -> N
         await running
 
 
-async def test_grace_ends() -> None:
+async def test_grace_ends(make: Make) -> None:
     """What is in flight may finish, for as long as the grace lasts."""
     runner = make(ListedLog(50), Rows(), SlowJudge(first=60), grace=0.2)
     running = asyncio.ensure_future(runner.run())
@@ -140,7 +152,7 @@ async def test_grace_ends() -> None:
         await asyncio.wait_for(running, 5)
 
 
-async def test_fingerprint() -> None:
+async def test_fingerprint(make: Make) -> None:
     """The fingerprint tells logs apart by what is judged, and by nothing else."""
 
     async def fingerprint(log: ListedLog) -> str | None:
@@ -153,7 +165,7 @@ async def test_fingerprint() -> None:
     assert await fingerprint(ListedLog(3)) != await fingerprint(ListedLog(3, text="a c."))
 
 
-async def test_nothing_is_left_behind() -> None:
+async def test_nothing_is_left_behind(make: Make) -> None:
     """After a run no task, no request and no waiting is left."""
     runner = make(ListedLog(200), Rows(), SlowJudge(first=0.01))
     await runner.run()
