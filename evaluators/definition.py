@@ -92,7 +92,8 @@ def built_in_text(name: str) -> str:
 def load_definition(name_or_path: str) -> Definition:
     """The definition of a built-in evaluator by name, or of a YAML file. Raises DefinitionError."""
     path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml") or "/" in name_or_path or path.is_file():
+    is_path = path.suffix in (".yaml", ".yml") or "/" in name_or_path
+    if is_path or (path.is_file() and name_or_path not in built_in_names()):
         return check_definition(read_yaml(path), default_name=path.stem)
     return check_definition(
         parse_yaml(built_in_text(name_or_path), f"prompts/{name_or_path}.yaml"), default_name=name_or_path
@@ -162,7 +163,7 @@ def _choice(source: Source, place: Place, value: object, choices: Sequence[str])
 
 
 def _output(source: Source, value: object) -> str:
-    if not isinstance(value, dict) or len(value) != 1 or set(value.values()) != {"citations"}:
+    if not isinstance(value, dict) or list(value.values()) != ["citations"]:
         source.fail(("outputs",), "outputs must be one name and its kind, as in 'relevant_statements: citations'")
     (name,) = value
     if not _OUTPUT.fullmatch(name) or name in _ROW_KEYS:

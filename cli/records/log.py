@@ -53,7 +53,11 @@ class Log:
 
     def records(self) -> Iterator[Position]:
         """All records, up to the limit. Raises InputError where a file cannot be read on."""
-        return islice(self._all_records(), self._limit)
+        for count, position in enumerate(islice(self._all_records(), self._limit), start=1):
+            if self._limit:
+                yield position._replace(fraction=max(count / self._limit, position.fraction or 0.0))
+            else:
+                yield position
 
     def _all_records(self) -> Iterator[Position]:
         sizes = [source.size for source, _ in self._parts]

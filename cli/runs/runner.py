@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ...evaluators.errors import FailureKind, InputError, RecordFailed, RunError
+from ...evaluators.errors import FailureKind, InputError, OutputError, RecordFailed, RunError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judging import Judging, Outcome
 from ...evaluators.record import Record
@@ -100,6 +100,7 @@ class Runner:
         self._grace = grace
         self._queue: deque[asyncio.Task[_Line]] = deque()
         self._unwritten = 0
+        self._writable = True
         # Twice as many as can be in flight, so that those that wait for another try hold up nobody.
         self._room = asyncio.Semaphore(2 * judging.asker.judge.concurrency + _AHEAD)
         self._progressed = asyncio.Event()
@@ -172,9 +173,10 @@ class Runner:
         if not finished.cancelled() and (error := finished.exception()):
             self._end(error)
         try:
-            while self._queue and _is_good(self._queue[0]):
+            while self._writable and self._queue and _is_good(self._queue[0]):
                 self._write(self._queue.popleft().result())
-        except RunError as error:
+        except OutputError as error:
+            self._writable = False  # a row that was not written must not be followed by one that was
             self._end(error)
         self._progressed.set()
 
@@ -242,7 +244,8 @@ class Runner:
             await asyncio.sleep(_FLUSH_SECONDS)
             try:
                 self._results.flush()
-            except RunError as error:
+            except OutputError as error:
+                self._writable = False
                 self._end(error)
 
 

@@ -120,7 +120,7 @@ class Asker:
             try:
                 return await self._send(request, enlarged=enlarged)
             except Failure as failure:
-                if self._answered:
+                if self._answered or self.limiter.closed:
                     raise
                 if tries == self._patience.attempts:
                     raise EndpointUnreachable(

@@ -21,7 +21,8 @@ class Limiter:
         self._most = most
         self._good = 0
         self._opened = False
-        self._closed: BaseException | None = None
+        self.closed: BaseException | None = None
+        """Why nobody is let in any more, None while somebody is."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._resume_at = 0.0
@@ -30,8 +31,8 @@ class Limiter:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Hold a slot for one attempt."""
-        if self._closed:
-            raise self._closed
+        if self.closed:
+            raise self.closed
         if self._waiting or not self._free():
             await self._wait()
         else:
@@ -72,11 +73,11 @@ class Limiter:
 
     def close(self, error: BaseException) -> None:
         """Let nobody in any more: who waits or comes gets `error`; those in flight go on."""
-        self._closed = self._closed or error
+        self.closed = self.closed or error
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_exception(self._closed)
+                turn.set_exception(self.closed)
 
     async def idle(self) -> None:
         """Return once nothing is in flight."""

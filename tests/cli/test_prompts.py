@@ -76,6 +76,8 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         ("questions: Q?", "query: Q?", "mine.yaml:11: unknown key 'query'"),
         ("Three.]", "3]", "mine.yaml:12: expected a text, found 3"),
         ("inputs: [question, contexts]", "inputs: [question]", "mine.yaml:2: inputs must be [question, contexts]"),
+        ("relevant_statements: citations", "relevant_statements: [citations]", "mine.yaml:3: outputs must be one name"),
+        ("scoring: any", "scoring: [any]", "mine.yaml:5: ['any'] is none of: any, share"),
         ("citations", "text", "mine.yaml:3: outputs must be one name and its kind"),
         ("name: mine", "name: 'my own'", "mine.yaml:1: the name 'my own' may hold"),
         ("name: mine", "parameters: {stream: true}", "mine.yaml:1: the request parameter 'stream' is set by ctxrel"),
@@ -148,6 +150,8 @@ def test_spaces_in_placeholders_and_empty_options(ctxrel: RunCommand) -> None:
 def test_check_goes_through_all_files(ctxrel: RunCommand) -> None:
     """One bad file does not hide the next."""
     Path("good").write_text(TEXT)
+    Path("context_relevance").write_text("a file that only has the name of a built-in evaluator")
+    assert ctxrel("prompts", "check", "context_relevance").returncode == 0
     done = ctxrel("prompts", "check", "absent.yaml", "good", "gone.yaml")
     assert done.returncode == 2
     assert done.stdout.startswith("good: fine; mine@")

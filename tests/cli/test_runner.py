@@ -49,9 +49,11 @@ class Rows:
         self.backlog = 0
         self.rows: list[bytes] = []
         self._fail_at = fail_at
+        self._written = 0
 
     def write(self, row: bytes) -> None:
-        if len(self.rows) == self._fail_at:
+        self._written += 1
+        if self._written == self._fail_at:
             raise OutputError("no room")
         self.rows.append(row)
 
@@ -110,9 +112,11 @@ async def test_a_bug_in_the_reader_is_no_end_either(make: Make) -> None:
 
 
 async def test_rows_that_cannot_be_written(make: Make) -> None:
-    """An output that fails ends the run with its error."""
+    """An output that fails ends the run with its error, and no row is written behind one that is missing."""
+    rows = Rows(fail_at=10)
     with pytest.raises(OutputError, match="no room"):
-        await make(ListedLog(100), Rows(fail_at=10)).run()
+        await make(ListedLog(100), rows).run()
+    assert len(rows.rows) == 9
 
 
 async def test_reads_no_further_than_needed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
