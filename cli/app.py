@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..evaluators.errors import CtxrelError, OutputLocked, RunError, UsageError
+from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
 from .commands import prompts, run
 from .console import write_error, write_out
 from .runs.runner import Interrupted
@@ -46,7 +46,7 @@ def _options(
 
 
 def exit_code(error: CtxrelError) -> int:
-    """The code of an error: 2 for usage and input, 75 for try again later, 130 and 143 for signals, else 1."""
+    """The code of an error: 2 for usage and input, 75 for try again later, 128 and its number for a signal, else 1."""
     if isinstance(error, Interrupted):
         return 128 + error.number
     if isinstance(error, OutputLocked):
@@ -59,7 +59,7 @@ def main() -> None:
     _open_standard_streams()
     try:
         app()
-    except (UsageError, RunError, OutputLocked) as error:
+    except CtxrelError as error:
         write_error(f"ctxrel: {error}")
         sys.exit(exit_code(error))
     except BrokenPipeError:

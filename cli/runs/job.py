@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Fields, Log, open_log
+from ..records.log import STDIN
 from ..records.source import printable
 from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder
 from .lock import hold_lock
@@ -100,6 +102,8 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     evaluators = _load_evaluators(options.evaluators)
     endpoint = None if options.model == OFFLINE else _find_endpoint(options)
     folder = output_folder(options.inputs, options.output)
+    if STDIN in options.inputs and sys.stdin.isatty():
+        reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
     log = open_log(options.inputs, options.fields, limit=options.limit)
     check_folder(folder, log.names, chosen=options.output is not None, note=reporter.note)
     for mapping, names in log.mappings().items():
