@@ -227,7 +227,9 @@ def _parameters(source: Source, value: object) -> dict[str, object]:
 
 
 def check_parameters(parameters: dict[str, object]) -> None:
-    """Raise DefinitionError for a request parameter that ctxrel sets itself."""
-    for name in parameters:
+    """Raise DefinitionError for a request parameter that ctxrel sets itself, or that can mean nothing."""
+    for name, value in parameters.items():
         if name in _RESERVED:
             raise DefinitionError(f"the request parameter {name!r} is set by ctxrel itself")
+        if name in ("max_tokens", "max_completion_tokens") and not (value is None or type(value) is int):
+            raise DefinitionError(f"the request parameter {name!r} is a whole number, not {value!r}")

@@ -46,7 +46,7 @@ class EndpointError(RunError):
     """The endpoint will not serve this run."""
 
     doubtful = False
-    """Whether it may have been meant for the one request: a gateway's 403 or 404."""
+    """Whether it may have been meant for the one request: a 403 or 404 in words that are not the API's."""
 
 
 class EndpointUnreachable(EndpointError):

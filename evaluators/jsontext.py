@@ -6,6 +6,9 @@ import re
 import orjson
 
 _LENIENT = re.compile(r"NaN|Infinity|\\u[dD][89a-fA-F]")
+_BRACKET = re.compile(r"[\[{]|[\]}]")
+_DEEPEST = 200
+"""Of brackets, also of those in texts: what the standard library reads without running out of stack."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,13 +35,14 @@ def replace_surrogates(text: str) -> str:
 def _loads_slowly(text: str | bytes, error: orjson.JSONDecodeError) -> object:
     """For what orjson rejects and json takes: NaN, Infinity, lone surrogates."""
     try:
-        if not _LENIENT.search(text if isinstance(text, str) else text.decode()):
-            raise error
-        return _clean(json.loads(text, parse_constant=lambda _: None))
+        decoded = text if isinstance(text, str) else text.decode()
+        if _LENIENT.search(decoded) and _depth(decoded) <= _DEEPEST:
+            return _clean(json.loads(decoded, parse_constant=lambda _: None))
     except UnicodeDecodeError:
         raise NotJSON("not UTF-8") from None
-    except (ValueError, RecursionError):
-        raise NotJSON(f"{error.msg} at column {error.colno}") from None
+    except ValueError:
+        pass
+    raise NotJSON(f"{error.msg} at column {error.colno}")
 
 
 def _clean(value: object) -> object:
@@ -49,3 +53,11 @@ def _clean(value: object) -> object:
     if isinstance(value, dict):
         return {replace_surrogates(key): _clean(item) for key, item in value.items()}
     return value
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket[0] in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest

@@ -65,8 +65,8 @@ class Judging:
         self.asker = asker
         self._memory = memory
         self._under_way: dict[bytes, asyncio.Task[None]] = {}
-        self._failed: dict[bytes, Failure] = {}
         # In this run, the latest: a record that failed is not paid for again where it stands twice in a log.
+        self._failed: dict[bytes, Failure] = {}
         self._fingerprints: dict[Prompt, bytes] = {}
 
     async def judge(self, record: Record, evaluator: Evaluator) -> Outcome:
@@ -113,8 +113,8 @@ class Judging:
     async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> set[int]:
         """The verdict as the memory has it once it was asked for: the first that arrived, whoever asked."""
         try:
-            if key in self._failed:
-                raise self._failed[key]
+            if earlier := self._failed.get(key):
+                raise Failure(earlier.kind, earlier.message)  # noqa: TRY301  # anew: a traceback grows with each raise
             await self._ask_once(task, request, key, outcome)
         except Failure:
             outcome.replies += self._memory.replies(key)
@@ -125,12 +125,12 @@ class Judging:
 
     async def _ask_once(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> None:
         """Ask; identical requests that are in flight at once are one request."""
-        if key in self._under_way:
-            outcome.reused += 1
-        else:
+        shared = key in self._under_way
+        if not shared:
             self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key))
             self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
         await asyncio.shield(self._under_way[key])
+        outcome.reused += shared
 
     async def _ask(self, task: Task, request: Request, key: bytes) -> None:
         # A reply that was cut in an earlier run need not be cut again.

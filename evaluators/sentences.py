@@ -44,8 +44,11 @@ _WRAPPED_PARAGRAPH = 3
 _WIDE_SCRIPT = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _SENTENCE_END = re.compile(r"[.!?:;…。！？؟।|][\"')\]”’»」』]*\s*$")
 _MARKED_LINE = re.compile(r"\s|[-*+•·|>#(\[{]|\d{1,3}[.)]\s|$")
+_COLUMNS = re.compile(r"\t|  |[;|=<>{}]")
+_PROSE_WORDS = 5
+_INITIAL = re.compile(r"(?:^|[\W_])[A-Z]\.$")
 _ODD_SPACE = re.compile(r"[^\S \n\r]")
-_LIST_MARKER = re.compile(r"\s*[(\[]?(\d{1,3}|[A-Za-z가-하])[.)\]]\s*")
+_LIST_MARKER = re.compile(r"\s*[(\[]?(\d{1,3}|[A-Za-z가나다라마바사아자차카타파하])[.)\]]\s*")
 # Ends that the segmenter leaves inside a piece.
 _MISSED_END = re.compile(r"(?<=[。！？])(?=[0-9A-Za-z])|(?<=\u17d4)(?=\s*\S)")
 
@@ -100,7 +103,8 @@ def _pieces(language: str, block: str) -> list[str]:
     """The segmenter's pieces: what it cut too often is joined, what it missed is cut."""
     pieces: list[str] = []
     for piece in _segment(language, block):
-        if pieces and (_LIST_MARKER.fullmatch(pieces[-1]) or _inside_word(pieces[-1], piece)):
+        is_marker = len(pieces) == 1 and _LIST_MARKER.fullmatch(pieces[0])
+        if pieces and (is_marker or _inside_word(pieces[-1], piece)):
             pieces[-1] += piece
         else:
             pieces += [piece] if piece.isascii() else _MISSED_END.split(piece)
@@ -119,8 +123,10 @@ def _segment(language: str, block: str) -> list[str]:
 
 
 def _inside_word(before: str, after: str) -> bool:
-    """Whether the cut is no sentence's end: an ASCII full stop with an ASCII letter or digit right behind it."""
-    return before[-1] == "." and after[0].isascii() and after[0].isalnum()
+    """Whether the cut is no sentence's end: `a.b.c`, `3.5` and `U.S.` go on without a space, `done.Then` does not."""
+    if before[-1] != "." or not after[0].isascii():
+        return False
+    return after[0].islower() or after[0].isdigit() or (after[0].isupper() and bool(_INITIAL.search(before)))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
@@ -149,15 +155,24 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 def _goes_on(line: str, following: str) -> bool:
     """Whether a long line without a sentence mark goes on with a small letter below."""
-    return len(line) > _WRAPPED_LENGTH and following[0].islower() and not _SENTENCE_END.search(line)
+    if len(line) <= _WRAPPED_LENGTH or not following[0].islower():
+        return False
+    return _is_prose(line.rstrip()) and not _SENTENCE_END.search(line)
 
 
 def _is_wrapped(paragraph: list[str]) -> bool:
     """Whether every line is as full as it can be: the next one's first word would not have fitted."""
     lines = [line.rstrip() for line in paragraph if not line.isspace()]
-    if len(lines) < _WRAPPED_PARAGRAPH or any(_MARKED_LINE.match(line) for line in lines):
+    if len(lines) < _WRAPPED_PARAGRAPH or not all(map(_is_prose, lines[:-1])) or _MARKED_LINE.match(lines[-1]):
         return False
     width = max(map(len, lines))
     if width < (_WRAPPED_LENGTH // 2 if _WIDE_SCRIPT.search(lines[0]) else _WRAPPED_LENGTH):
         return False
     return all(len(line) + 1 + len(following.split(maxsplit=1)[0]) > width for line, following in pairwise(lines))
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line may be part of a wrapped paragraph: words with single spaces between, and no columns."""
+    if _MARKED_LINE.match(line) or line[0].isdigit() or _COLUMNS.search(line):
+        return False
+    return line.count(" ") >= _PROSE_WORDS or bool(_WIDE_SCRIPT.search(line))

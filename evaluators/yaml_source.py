@@ -72,7 +72,10 @@ class _Builder:
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*place, number)) for number, item in enumerate(node.value)]
-        value: object = self._loader.construct_object(node)
+        try:
+            value: object = self._loader.construct_object(node)
+        except ValueError:  # a date that is none
+            value = self._source.fail(place, f"{node.value!r} makes no sense as it stands; put it in quotes")
         if value is None or isinstance(value, (str, bool)) or _is_json_number(value):
             return value
         return self._source.fail(place, f"{node.value!r} is read as {type(value).__name__}; put it in quotes")

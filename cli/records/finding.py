@@ -64,6 +64,7 @@ _ID = (
     ("trace_id", "conversation_id", "session_id"),
 )
 _DOCUMENT = re.compile(r"\w+://\S*|[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)", re.IGNORECASE)
+_KEY = re.compile(r"[\d_/\\:]")  # in a single word: an id or a path
 _SHOWN = 30
 
 
@@ -178,4 +179,4 @@ def _retrieved_texts(sample: object) -> tuple[str, ...]:
 
 
 def _is_prose(text: str) -> bool:
-    return not _DOCUMENT.fullmatch(text.strip()) and (len(text.split()) > 1 or not text.isascii())
+    return not _DOCUMENT.fullmatch(text.strip()) and (len(text.split()) > 1 or not _KEY.search(text))

@@ -17,6 +17,7 @@ from .parquet import MAGIC, ParquetFile
 from .source import Source
 
 STDIN = "-"
+STDIN_NAME = "<stdin>"
 _SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 _HEAD = 64
 """Bytes by which a format is recognised."""
@@ -73,7 +74,7 @@ class Log:
 
 def open_log(inputs: Sequence[str], fields: Fields, *, limit: int | None = None) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
-    sources = [_open_pipe("<stdin>", 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
+    sources = [_open_pipe(STDIN_NAME, 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
     return Log([(source, _map(source, fields)) for source in sources], limit=limit)
 
 

@@ -1,6 +1,8 @@
 """Questions, contexts and ids out of whatever a log holds in their place."""
 
 import ast
+import io
+import tokenize
 
 import orjson
 
@@ -63,14 +65,25 @@ def _unpack(text: str) -> object:
     """The list that a text spells out, as JSON or as Python writes it (tables hold lists so); else the text."""
     if not text.startswith("[") or not text.rstrip().endswith("]"):
         return text
-    for read in (loads, ast.literal_eval):
+    for read in (loads, _literal):
         try:
             value = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(value, list) and all(isinstance(item, (str, dict)) for item in value):
+        if isinstance(value, list) and all(item is None or isinstance(item, (str, dict)) for item in value):
             return value
     return text
+
+
+def _literal(text: str) -> object:
+    """A Python literal; of a numpy array's items, which have no commas between, each is one of its own."""
+    value: object = ast.literal_eval(text)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return value
+    words = [
+        token.string for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.STRING
+    ]
+    return value if len(words) == len(value) else [ast.literal_eval(word) for word in words]
 
 
 def _text_of(value: object, position: int | None = None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from ...evaluators.errors import OutputError, UsageError
-from ..records.log import STDIN
+from ..records.log import STDIN, STDIN_NAME
 
 STDOUT = "-"
 RESULTS = "results.jsonl"
@@ -37,30 +37,41 @@ def _stem(given: str) -> str:
     path = Path(given)
     while _GLOB.search(path.name) and not path.exists():
         path = path.parent
-    return path.stem or path.resolve().stem or "log"
+    path = path.resolve()
+    return (path.name if path.is_dir() else path.stem) or "log"
 
 
-def check_folder(folder: Path | None, files: Sequence[str], *, chosen: bool, note: Callable[[str], None]) -> None:
-    """Raise UsageError where results would take the place of another log's, or stand among the logs."""
+def check_folder(
+    folder: Path | None, inputs: Sequence[str], files: Sequence[str], *, chosen: bool, note: Callable[[str], None]
+) -> None:
+    """Raise UsageError where results would take the place of another log's, or stand among the logs.
+
+    `inputs` is what the user named, `files` what was found there; `chosen` tells that the user named the folder.
+    """
     if folder is None:
         return
-    if any(os.path.realpath(Path(name).parent) == os.path.realpath(folder) for name in files):
+    places = {os.path.realpath(Path(name).parent) for name in files if name != STDIN_NAME}
+    if os.path.realpath(folder) in places:
         raise UsageError(f"the output folder {str(folder)!r} holds a log that is read; name another with --output")
-    before = _files_before(folder)
-    if before and [os.path.realpath(name) for name in before] != [os.path.realpath(name) for name in files]:
+    before = _inputs_before(folder)
+    if before and _resolved(before) != _resolved(inputs):
         said = f"{str(folder)!r} holds the results of {', '.join(before[:3])}{' …' if before[3:] else ''}"
         if not chosen:
             raise UsageError(f"{said}; name another folder with --output, or the same one to replace them")
         note(f"{said}; they are replaced")
 
 
-def _files_before(folder: Path) -> list[str]:
-    """The logs of the run that the folder holds, as far as it says so."""
+def _resolved(inputs: Sequence[str]) -> list[str]:
+    return [name if name == STDIN else os.path.realpath(name) for name in inputs]
+
+
+def _inputs_before(folder: Path) -> list[str]:
+    """The inputs of the run that the folder holds, as far as it says so."""
     try:
-        files = orjson.loads((folder / SUMMARY).read_bytes())["input"]["files"]
+        inputs = orjson.loads((folder / SUMMARY).read_bytes())["configuration"]["inputs"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return []
-    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+    return [name for name in inputs if isinstance(name, str)] if isinstance(inputs, list) else []
 
 
 def make_folder(folder: Path) -> None:

@@ -105,7 +105,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
     log = open_log(options.inputs, options.fields, limit=options.limit)
-    check_folder(folder, log.names, chosen=options.output is not None, note=reporter.note)
+    check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for mapping, names in log.mappings().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {mapping}")
@@ -134,7 +134,8 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
-    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts))
+    known = bool(plan.endpoint and store.facts(plan.endpoint.address, options.model))
+    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts), known=known)
     results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
     if folder:
         (folder / SUMMARY).unlink(missing_ok=True)
@@ -152,9 +153,9 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         started=started,
     )
     summary = build_summary(runner.course, asker, setting, error=error)
+    store.end_run(started.timestamp(), summary)
     if folder:
         write_atomically(folder / SUMMARY, summary_bytes(summary))
-    store.end_run(started.timestamp(), summary)
     return Ending(summary, folder, error)
 
 
@@ -164,10 +165,10 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
         async with _reporting(runner, asker, reporter):
             await runner.run()
         _refuse_nothing_but_failures(runner.course, results)
-        await asyncio.to_thread(results.finish, complete=True)
+        results.finish(complete=True)
     except RunError as error:
         with suppress(OutputError):  # the first error is the one to tell
-            await asyncio.to_thread(results.finish, complete=False)
+            results.finish(complete=False)
         return await asker.judge.explain(error)
     finally:
         await asker.close()

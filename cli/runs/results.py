@@ -16,6 +16,7 @@ from ...evaluators.judging import Outcome
 from ...evaluators.record import Record
 
 _BUFFERED = 1 << 16
+_LAST_WORDS_SECONDS = 1.0
 
 
 def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
@@ -136,12 +137,12 @@ class ResultsStream:
             self._buffer.clear()
 
     def finish(self, *, complete: bool) -> None:  # noqa: ARG002  # a stream has no name to give
-        """Wait until all is written. Raises OutputError."""
+        """End the thread; what a reader who pauses has not taken by now is lost to it. Raises OutputError."""
         try:
             self.flush()
         finally:
             self._handed_over.put(None)
-            self._thread.join()
+            self._thread.join(_LAST_WORDS_SECONDS)
         self._raise()
 
     def _write_all(self) -> None:

@@ -64,7 +64,7 @@ class Course:
     fraction: float | None = None
     """Share of the input that is done, None where its size is unknown."""
     reused: int = 0
-    """Requests answered from the store."""
+    """Requests that were not sent: answered from the store, or by one in flight for the same text."""
     unasked: int = 0
     """Rows that were evaluated without a request."""
     models: Counter[str] = field(default_factory=Counter)
@@ -141,6 +141,10 @@ class Runner:
             feed.stop()
         while self._queue:
             await self._wait_for_progress()
+        self._results.flush()
+        while self._results.backlog:  # who reads the rows sets no event; a signal ends this wait
+            await asyncio.sleep(_SETTLE_SECONDS)
+            self._results.flush()
         self.course.fingerprint = fingerprint.hexdigest()
 
     async def _start(self, position: Position, evaluator: Evaluator) -> None:

@@ -24,7 +24,7 @@ _RETRIED = frozenset(
 _UNANSWERED = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _NO_LARGER = frozenset({FailureKind.REJECTED, FailureKind.CONTEXT_TOO_LONG})
 _DOUBTS = 3
-"""So many refusals in a row, each of which may have been meant for one record, are meant for all."""
+"""So many refusals and two for each slot, without a reply in between, are not meant for single records any more."""
 Verdict = TypeVar("Verdict")
 
 
@@ -50,17 +50,22 @@ class Patience:
 class Asker:
     """Sends requests to a judge, not too many at once, and tries again where that can help."""
 
-    def __init__(self, judge: Judge, patience: Patience | None = None) -> None:
+    def __init__(self, judge: Judge, patience: Patience | None = None, *, known: bool = False) -> None:
+        """`known` tells that the judge has answered in an earlier run."""
         self.judge = judge
-        self.sent = 0
-        """Requests sent so far."""
         self.usage = Usage()
         """Tokens of the replies they brought."""
         self.limiter = Limiter(judge.concurrency)
         self._patience = patience or Patience()
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
-        self._doubts: int | None = None
+        self._known = known
+        self._doubts = 0
+
+    @property
+    def sent(self) -> int:
+        """Requests sent so far."""
+        return self.judge.sent
 
     async def ask(
         self,
@@ -80,7 +85,8 @@ class Asker:
         while True:
             larger = FailureKind.TRUNCATED in failures
             try:
-                return read(await self._attempt(request, keep, enlarged=larger))
+                limits = failures.count(FailureKind.RATE_LIMITED)
+                return read(await self._attempt(request, keep, enlarged=larger, limits=limits))
             except Failure as failure:
                 if larger and failure.kind in _NO_LARGER:
                     raise Failure(
@@ -100,18 +106,24 @@ class Asker:
             self._opening = asyncio.ensure_future(self.judge.open())
         await asyncio.shield(self._opening)
 
-    async def _attempt(self, request: Request, keep: Callable[[Reply], None], *, enlarged: bool) -> Reply:
+    async def _attempt(self, request: Request, keep: Callable[[Reply], None], *, enlarged: bool, limits: int) -> Reply:
         async with self.limiter.slot():
             try:
                 # The first request goes alone, and until it is answered nobody else has a turn.
                 reply = await (self._send if self._answered else self._send_first)(request, enlarged=enlarged)
+                # Kept before the slot is free: what a kill can lose is never more than what is in flight.
+                keep(reply)
+            except RateLimited as limited:
+                # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
+                grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
+                self.limiter.pause(max(limited.wait or 0.0, grown))
+                self._prove()
+                raise
             except RunError as error:
                 self.limiter.close(error)  # before the slot is free: nothing else is sent
                 raise
-            # Kept before the slot is free: what a kill can lose is never more than what is in flight.
-            keep(reply)
             self.usage = self.usage.plus(reply.usage)
-            self._doubts = 0
+            self._known, self._doubts = True, 0
             self.limiter.succeeded()
             return reply
 
@@ -120,29 +132,32 @@ class Asker:
             try:
                 return await self._send(request, enlarged=enlarged)
             except Failure as failure:
-                if self._answered or self.limiter.closed:
+                if self._answered or failure.kind not in _UNANSWERED:
                     raise
                 if tries == self._patience.attempts:
                     raise EndpointUnreachable(
                         f"{failure.message}; nothing has ever been answered, check --base-url"
                     ) from failure
                 await asyncio.sleep(self._patience.wait(tries))
+                if self.limiter.closed:
+                    raise
         raise AssertionError("unreachable")
 
     async def _send(self, request: Request, *, enlarged: bool) -> Reply:
-        self.sent += 1
         try:
             reply = await self.judge.ask(request, enlarged=enlarged)
         except Failure as failure:
-            if failure.kind not in _UNANSWERED:
+            # A rate limit opens up only once its pause is set, and a cut reply was cut in an earlier run.
+            if failure.kind not in _UNANSWERED | {FailureKind.RATE_LIMITED, FailureKind.TRUNCATED}:
                 self._prove()
             raise
         except EndpointError as error:
-            if self._doubts is None or not error.doubtful or self._doubts >= _DOUBTS:
+            if not self._known or not error.doubtful or self._doubts >= _DOUBTS + 2 * self.judge.concurrency:
                 raise
             # A gateway may refuse a single record in the words in which it refuses a key.
             self._doubts += 1
-            raise Failure(FailureKind.REJECTED, "the endpoint refused this request, and answers others") from error
+            self._prove()
+            raise Failure(FailureKind.REJECTED, "a gateway refused this request, and lets others pass") from error
         self._prove()
         return reply
 
@@ -160,10 +175,7 @@ class Asker:
         return last in _RETRIED and limited <= self._patience.rate_limits and invalid < self._patience.invalid_replies
 
     async def _wait(self, failure: Failure, failures: list[FailureKind]) -> None:
-        wait = self._patience.wait(failures.count(failure.kind))
-        if isinstance(failure, RateLimited):
-            # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
-            self.limiter.pause(max(wait, failure.wait or 0.0, self._patience.first_wait / 10))
+        if isinstance(failure, RateLimited):  # the pause is everybody's; the jitter spreads those who waited
             await asyncio.sleep(random.uniform(0, self._patience.first_wait))  # noqa: S311
         elif failure.kind not in (FailureKind.TRUNCATED, FailureKind.INVALID_REPLY):
-            await asyncio.sleep(wait)
+            await asyncio.sleep(self._patience.wait(failures.count(failure.kind)))

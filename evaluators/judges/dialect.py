@@ -49,6 +49,11 @@ class Dialect:
         substitute = None if asked in self.renamed else _OTHER_NAME.get(name)
         return replace(self, renamed={**self.renamed, asked: substitute})
 
+    def changed_from(self, other: "Dialect") -> set[str]:
+        """The parameters that this dialect treats in another way."""
+        names = {name for name in self.renamed if self.renamed[name] != other.renamed.get(name, name)}
+        return names | ({"response_format"} if self.response_format != other.response_format else set())
+
     def remembered(self, ours: Collection[str]) -> dict[str, object]:
         """What holds for later runs: of parameters only ours, for whoever names one may have meant another value."""
         lasting = {asked: sent for asked, sent in self.renamed.items() if asked in ours}
@@ -65,18 +70,19 @@ class Dialect:
         return said
 
 
-def recall_dialect(facts: Mapping[str, object]) -> Dialect:
-    """The dialect that was `remembered`, the strictest one where nothing usable was."""
+def recall_dialect(facts: Mapping[str, object]) -> Dialect | None:
+    """The dialect that was `remembered`, None where nothing usable was."""
     response_format, renamed = facts.get("response_format"), facts.get("renamed")
     if response_format not in ("json_schema", "json_object", "text") or not isinstance(renamed, dict):
-        return Dialect()
+        return None
     return Dialect(response_format=str(response_format), renamed=renamed)
 
 
 def named_parameter(message: str, param: object, sent: Mapping[str, object]) -> str | None:
     """The sent parameter that a 400 blames: the one it names in `param`, else the first in its message."""
-    if isinstance(param, str) and (top := re.split(r"[.\[]", param)[0]) in sent:
-        return top
+    if isinstance(param, str):
+        top = re.split(r"[.\[]", param)[0]
+        return top if top in sent else None
     places = {name: where.start() for name in sent if (where := re.search(rf"\b{re.escape(name)}\b", message))}
     if places:
         return min(places, key=lambda name: places[name])

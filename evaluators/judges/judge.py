@@ -13,6 +13,8 @@ class Judge(Protocol):
     model: str
     description: str
     """Who it is, for people."""
+    sent: int
+    """Requests sent so far."""
     concurrency: int
     """How many requests it can work at once."""
 

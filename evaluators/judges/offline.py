@@ -20,6 +20,9 @@ class OfflineJudge:
     description = "offline (a lexical baseline, no LLM)"
     concurrency = 1
 
+    def __init__(self) -> None:
+        self.sent = 0
+
     def fingerprint(self, prompt: Prompt) -> bytes:
         """A hash over the baseline's version; instructions do not reach it."""
         return digest(OFFLINE, VERSION, prompt.name)
@@ -41,6 +44,7 @@ class OfflineJudge:
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:  # noqa: ARG002  # a reply has room
         """The reply an LLM would give that sees nothing but words."""
+        self.sent += 1
         record = orjson.loads(request.user)
         numbers = [int(number) for context in record["contexts"] for number in context]
         contexts = [list(context.values()) for context in record["contexts"]]

@@ -33,6 +33,13 @@ class _Room(Enum):
     UNLIMITED = "as the endpoint pleases"
 
 
+class _Way(NamedTuple):
+    """How a request is put."""
+
+    dialect: Dialect
+    room: _Room
+
+
 class _Body(NamedTuple):
     """A request's bytes around the record."""
 
@@ -53,13 +60,15 @@ class ChatJudge:
         on_dialect: Callable[[dict[str, object]], None] = lambda _: None,
         on_notice: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`dialect` is what is known of the endpoint; `on_dialect` gets what is worth remembering for later runs."""
+        """`dialect` is what an earlier run found out; `on_dialect` gets what is worth remembering for later ones."""
         self.model = endpoint.model
         self.description = f"{endpoint.model} at {endpoint.host}"
         self.concurrency = concurrency
+        self.sent = 0
         self.dialect = dialect or Dialect()
         self._endpoint = endpoint
-        self._answered_in: Dialect | None = None
+        self._recalled = dialect is not None
+        self._answered: set[Prompt] = set()
         self._on_dialect = on_dialect
         self._on_notice = on_notice
         self._told: list[str] = []
@@ -112,27 +121,27 @@ class ChatJudge:
         """
         from .translate import FOREIGN, translate  # noqa: PLC0415  # brings the openai package
 
-        room = _Room.ENLARGED if enlarged else _Room.WANTED
+        way = _Way(self.dialect, _Room.ENLARGED if enlarged else _Room.WANTED)
         while True:
-            dialect = self.dialect
             try:
-                reply = decode_completion(await self._send(request, dialect, room))
+                reply = decode_completion(await self._send(request, way))
             except FOREIGN as error:
-                adapted = self._adapt(error, request.prompt, dialect, room)
-                if adapted is None:
+                other = self._adapt(error, request.prompt, way)
+                if other is None:
                     endpoint = self._endpoint
                     raise translate(error, model=self.model, url=endpoint.base_url, timeout=endpoint.timeout) from error
-                room = adapted
+                way = other
             else:
-                self._answered_in = dialect
+                self._adopt(request.prompt, way.dialect)
                 return reply
 
-    async def _send(self, request: Request, dialect: Dialect, room: _Room) -> bytes:
+    async def _send(self, request: Request, way: _Way) -> bytes:
         import httpx2  # noqa: PLC0415  # arrives with openai
 
-        body = self._body(request.prompt, dialect, room)
-        if room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
+        body = self._body(request.prompt, *way)
+        if way.room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
             raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
+        self.sent += 1
         async with asyncio.timeout(self._endpoint.timeout):
             response: httpx2.Response = await self._connect().post(
                 "/chat/completions",
@@ -153,8 +162,8 @@ class ChatJudge:
         body = orjson.dumps({"model": self.model, **parameters, "messages": messages})
         return _Body(body[: -len(b'""}]}')], b"}]}", parameters)
 
-    def _adapt(self, error: Exception, prompt: Prompt, dialect: Dialect, room: _Room) -> _Room | None:
-        """The room with which to ask again, perhaps in another dialect; None where that cannot help.
+    def _adapt(self, error: Exception, prompt: Prompt, way: _Way) -> _Way | None:
+        """Another way to try this request, None where none can help.
 
         Raises ParameterRefused where the endpoint does not take a value that somebody asked for.
         """
@@ -164,32 +173,42 @@ class ChatJudge:
 
         if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
             return None
-        if room is _Room.WANTED and limit_too_large(error):
-            return _Room.UNLIMITED
+        if way.room is _Room.WANTED and limit_too_large(error):
+            return way._replace(room=_Room.UNLIMITED)
         if too_long(error):
             return None
-        if self.dialect is not dialect:  # another request has found it out meanwhile
-            return room
-        sent = self._body(prompt, dialect, room).parameters
+        sent = self._body(prompt, *way).parameters
         blamed = named_parameter(words_of(error), error.param, sent)
-        # Who has answered in this dialect takes it: the fault is the record's.
-        if blamed is None or self._answered_in is dialect or (room is _Room.ENLARGED and blamed in LIMITS):
+        if blamed is None or (way.room is _Room.ENLARGED and blamed in LIMITS):
             return None
-        explicit = (self._endpoint.parameters.keys() | prompt.parameters.keys()) - LIMITS
-        if blamed in explicit and blames_the_value(words_of(error), error.code):
+        if (
+            blamed in self._explicit(prompt)
+            and prompt not in self._answered
+            and blames_the_value(words_of(error), error.code)
+        ):
             raise ParameterRefused(
                 f"the endpoint does not take the value of the request parameter {blamed!r}: {sent[blamed]!r}; "
                 "change it (--param, or the evaluator's YAML)"
             )
-        self._change_dialect(dialect.without(blamed), explicit)
-        return room
+        return way._replace(dialect=way.dialect.without(blamed))
 
-    def _change_dialect(self, dialect: Dialect, explicit: set[str]) -> None:
-        for change in dialect.changes():
-            if change not in self.dialect.changes():
-                self._on_notice(change)
-        self.dialect = dialect
-        self._on_dialect(dialect.remembered(OURS - explicit))
+    def _adopt(self, prompt: Prompt, dialect: Dialect) -> None:
+        """Ask in the dialect from now on, if it was in no other that this evaluator was answered."""
+        changed = dialect.changed_from(self.dialect)
+        ours = changed - self._explicit(prompt)
+        # What an earlier run was answered in the endpoint takes: another way was that one record's need.
+        if changed and prompt not in self._answered and not (ours and self._recalled):
+            for change in dialect.changes():
+                if change not in self.dialect.changes():
+                    self._on_notice(change)
+            self.dialect = dialect
+        if prompt not in self._answered:
+            self._answered.add(prompt)
+            self._on_dialect(self.dialect.remembered(OURS - self._explicit(prompt)))
+
+    def _explicit(self, prompt: Prompt) -> set[str]:
+        """The parameters somebody asked for by name, but for the limit, which has two."""
+        return (self._endpoint.parameters.keys() | prompt.parameters.keys()) - LIMITS
 
     def _tell(self, notice: str) -> None:
         self._told.append(notice)

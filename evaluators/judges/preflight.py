@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from .translate import FOREIGN, translate, words_of
 
 _NOTICE_DAYS = 30
 _TRIES = 3
+_QUICK_SECONDS = 5.0
 _SHOWN = 5
 
 
@@ -48,9 +50,10 @@ async def check_model(client: openai.AsyncOpenAI, endpoint: Endpoint, notify: Ca
 
 
 async def with_successors(client: openai.AsyncOpenAI, endpoint: Endpoint) -> ModelUnknown:
-    """The error for a model that the endpoint did not take, with what it lists instead."""
+    """The error for a model that the endpoint did not take, with what it lists instead, if it says so quickly."""
     try:
-        return unknown_model(endpoint, _names((await _get(client, endpoint, "/models")).value))
+        quick = replace(endpoint, timeout=min(endpoint.timeout, _QUICK_SECONDS))
+        return unknown_model(endpoint, _names((await _get(client, quick, "/models", tries=1)).value))
     except EndpointError:
         return unknown_model(endpoint, [])
 
@@ -90,9 +93,9 @@ def shutdown_notice(model: str, date: object, *, today: dt.date) -> str | None:
     return f"the model {model} {when}; choose its successor with --model in time"
 
 
-async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str) -> _Answer:
+async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str, *, tries: int = _TRIES) -> _Answer:
     """What stands at a path; only what ends a run is raised."""
-    for attempt in range(1, _TRIES + 1):
+    for attempt in range(1, tries + 1):
         try:
             async with asyncio.timeout(endpoint.timeout):
                 response = await client.get(path, cast_to=httpx2.Response)
@@ -105,7 +108,7 @@ async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str) -> _An
             failure = translate(error, model=endpoint.model, url=endpoint.base_url, timeout=endpoint.timeout)
             if not isinstance(failure, Failure) or failure.kind is FailureKind.SERVER_ERROR:
                 return _Answer()
-            if attempt == _TRIES:
+            if attempt == tries:
                 raise EndpointUnreachable(
                     f"{failure.message}; check that the server runs and that --base-url is right"
                 ) from error

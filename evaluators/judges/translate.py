@@ -25,6 +25,7 @@ from ..errors import (
 _LONGEST_WAIT = 3600.0
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _MODEL = re.compile(r"\b(?:model|deployment)\b", re.IGNORECASE)
+_REQUEST_TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)  # OpenAI's 429 for more than a minute's tokens
 _CODE = re.compile(r"[a-z_]{1,40}")
 _LIMIT_TOO_LARGE = re.compile(r"max_(?:completion_)?tokens\W.{0,60}too large", re.IGNORECASE)
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT)
@@ -47,7 +48,8 @@ def limit_too_large(error: openai.APIStatusError) -> bool:
 
 def too_long(error: openai.APIStatusError) -> bool:
     """Whether the record does not fit into the model's context, by code or by words."""
-    return too_long_by_code(error) or bool(_TOO_LONG_TEXT.search(words_of(error)))
+    words = words_of(error)
+    return too_long_by_code(error) or bool(_TOO_LONG_TEXT.search(words) or _REQUEST_TOO_LARGE.search(words))
 
 
 FOREIGN = (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, OSError)
@@ -71,7 +73,7 @@ def _translate_status(error: openai.APIStatusError, *, model: str, url: str) -> 
     if ends_run := _run_error(error, model=model, url=url):
         return ends_run
     status = error.status_code
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status == HTTPStatus.TOO_MANY_REQUESTS and not _REQUEST_TOO_LARGE.search(words_of(error)):
         wait = requested_wait(error.response.headers)
         return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=wait)
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -89,11 +91,11 @@ def _run_error(error: openai.APIStatusError, *, model: str, url: str) -> RunErro
         return QuotaExhausted(f"the account at {url} has no quota left (HTTP {status}); top it up and run again")
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         refused = KeyRefused(f"the endpoint {url} refused the API key (HTTP {status}); check it and --api-key-env")
-        refused.doubtful = status == HTTPStatus.FORBIDDEN
+        refused.doubtful = status == HTTPStatus.FORBIDDEN and not isinstance(error.body, dict)
         return refused
     if not_found:
         lost = EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
-        lost.doubtful = True
+        lost.doubtful = not isinstance(error.body, dict)
         return lost
     return None
 

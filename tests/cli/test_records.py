@@ -218,6 +218,8 @@ def test_lists_spelled_out(write_log: Any, contexts: list[Any], spell: Callable[
     (found,) = read(write_log([{"question": "Q?", "contexts": spell(contexts)}]))
     assert found.contexts == ("one thing", "two")
     assert contexts_of("[see page 3]") == ("[see page 3]",)
+    assert contexts_of('["one", null]') == ("one", "")
+    assert contexts_of("['one thing.' 'two things.'\n \"it's three\"]") == ("one thing.", "two things.", "it's three")
 
 
 @pytest.mark.parametrize(
@@ -234,6 +236,13 @@ def test_named_field_of_the_wrong_kind() -> None:
     assert refused(GOOD, question="contexts").startswith(
         "log.jsonl: the field 'contexts' is a list, not a text; name the"
     )
+
+
+def test_contexts_of_one_word(write_log: Any) -> None:  # noqa: ANN401
+    """A single word is a context; a single id is none."""
+    (found,) = read(write_log([{"question": "Capital?", "contexts": ["Paris"]}]))
+    assert found.contexts == ("Paris",)
+    assert "seems to hold names" in refused(b'{"question": "q?", "contexts": ["doc_12", "a/b"]}\n')
 
 
 def test_two_answers_are_no_answer(write_log: Any) -> None:  # noqa: ANN401

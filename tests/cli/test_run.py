@@ -423,6 +423,65 @@ def test_an_unknown_parameter_of_the_users_is_left_out_and_told_every_time(
     assert ["seed" in seen.body for seen in server.seen] == [True, False, False, True, False, False]
 
 
+def test_each_evaluators_parameters_are_found_out(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """What the endpoint does not take of a second evaluator is left out as of the first."""
+    ctxrel("prompts", "copy", "context_relevance", "second.yaml")
+    text = (tmp_path / "second.yaml").read_text()
+    text = text.replace("name: context_relevance", "name: second").replace("parameters:\n", "parameters:\n  top_k: 5\n")
+    (tmp_path / "second.yaml").write_text(text)
+    server.script = lambda seen: (
+        error(400, "Unknown parameter: 'top_k'", code="unknown_parameter") if "top_k" in seen.body else cite(1)
+    )
+    done = ctxrel(*live(server, write_log(records(5)), "-e", "context_relevance", "-e", "second.yaml"))
+    assert done.returncode == 0
+    assert [(row["evaluator"], row["status"]) for row in read_rows(tmp_path / "log.ctxrel")] == [
+        ("context_relevance", "evaluated"),
+        ("second", "evaluated"),
+    ] * 5
+    assert read_summary(tmp_path / "log.ctxrel")["requests"]["sent"] == len(server.seen) <= 10 + 5
+
+
+def test_a_gateway_that_blocks_a_record(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A gateway's page for one record fails that record, in this run and when it is run again."""
+    page = Answer(status=403, body=b"<html>blocked</html>", headers={"Content-Type": "text/html"})
+    server.script = lambda seen: page if "item 3?" in str(seen.record) else cite(1)
+    for _ in range(2):
+        assert ctxrel(*live(server, write_log(records(10)))).returncode == 0
+        block = read_summary(tmp_path / "log.ctxrel")["evaluators"]["context_relevance"]
+        assert (block["evaluated"], block["errors"]) == (9, {"rejected": 1})
+    assert len(server.seen) == 10 + 1
+
+
+def test_ctrl_c_while_the_reader_pauses(write_log: WriteLog) -> None:
+    """Rows that nobody takes do not hold up the end."""
+    log = write_log([{**record, "question": record["question"] + "x" * 5000} for record in records(300)])
+    command = [sys.executable, "-m", "ctxrel.cli", "run", str(log), "-m", "offline", "-o", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert process.stderr
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_folder_that_grows(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """A folder or a glob with a new file is the same input; another one is not."""
+    for name in ("v1.2", "v1.3"):
+        (tmp_path / name).mkdir()
+        write_log(records(2), f"{name}/1.jsonl")
+    assert ctxrel("run", "v1.2", "-m", "offline").returncode == 0
+    write_log(records(3), "v1.2/2.jsonl")
+    assert ctxrel("run", "v1.2/", "-m", "offline").returncode == 0
+    assert len(read_rows(tmp_path / "v1.2.ctxrel")) == 5
+    assert ctxrel("run", "v1.3", "-m", "offline").returncode == 0
+    assert ctxrel("run", "v1.3/*.jsonl", "-m", "offline").returncode == 2
+    assert ctxrel("run", "-", "-m", "offline", "-o", ".", stdin=json.dumps(records(1)[0])).returncode == 0
+
+
 def test_an_alias_that_is_not_listed(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
     """A model that a gateway serves without listing it is asked: the first request decides."""
     server.models = Answer(body={"data": [{"id": "something-else", "created": 1}]})

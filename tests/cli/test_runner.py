@@ -68,12 +68,11 @@ class SlowJudge(OfflineJudge):
     """Waits before it answers, the first request for as long as it is told."""
 
     def __init__(self, *, first: float, concurrency: int = 4) -> None:
-        self.asked = 0
+        super().__init__()
         self.concurrency = concurrency
         self._first = first
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
-        self.asked += 1
         if "q1?" in request.user:
             await asyncio.sleep(self._first)
         return await super().ask(request, enlarged=enlarged)

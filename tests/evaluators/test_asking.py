@@ -5,7 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from ctxrel.evaluators.errors import EndpointUnreachable, Failure, FailureKind, KeyRefused, RateLimited, RunError
+from ctxrel.evaluators.errors import (
+    EndpointUnreachable,
+    Failure,
+    FailureKind,
+    KeyRefused,
+    OutputError,
+    RateLimited,
+    RunError,
+)
 from ctxrel.evaluators.judges.asking import Asker, Patience
 from ctxrel.evaluators.judges.limiter import Limiter
 from ctxrel.evaluators.prompt import Prompt, Request
@@ -23,7 +31,7 @@ class ScriptedJudge:
 
     def __init__(self, script: Callable[[int], Reply | Exception], *, concurrency: int = 4, delay: float = 0) -> None:
         self.concurrency = concurrency
-        self.opened = self.asked = self.in_flight = self.most = 0
+        self.opened = self.sent = self.in_flight = self.most = 0
         self.enlarged: list[bool] = []
         self._script = script
         self._delay = delay
@@ -48,8 +56,8 @@ class ScriptedJudge:
         pass
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
-        number = self.asked
-        self.asked += 1
+        number = self.sent
+        self.sent += 1
         self.in_flight += 1
         self.most = max(self.most, self.in_flight)
         self.enlarged.append(enlarged)
@@ -80,10 +88,10 @@ async def test_first_request_goes_alone() -> None:
     asker = Asker(refusing, QUICK)
     tasks = [asyncio.ensure_future(asker.ask(REQUEST, str, lambda _: None)) for _ in range(9)]
     await asyncio.sleep(0.04)
-    assert refusing.asked == 1
+    assert refusing.sent == 1
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [KeyRefused] * 9
-    assert refusing.asked == 1
+    assert refusing.sent == 1
 
 
 @pytest.mark.parametrize("kind", ["timeout", "connection"])
@@ -94,7 +102,7 @@ async def test_nothing_was_ever_answered(kind: str) -> None:
     judge = ScriptedJudge(lambda number: failing(FailureKind(kind)) if number else failing(FailureKind.SERVER_ERROR))
     (outcome,) = await ask(judge)
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, judge.asked) == (kind, QUICK.attempts)
+    assert (outcome.kind, judge.sent) == (kind, QUICK.attempts)
 
 
 async def test_only_the_first_is_tried_while_nothing_is_answered() -> None:
@@ -102,7 +110,7 @@ async def test_only_the_first_is_tried_while_nothing_is_answered() -> None:
     judge = ScriptedJudge(lambda _: failing(FailureKind.TIMEOUT))
     outcomes = await ask(judge, 50)
     assert {type(outcome) for outcome in outcomes} == {EndpointUnreachable}
-    assert judge.asked == QUICK.attempts
+    assert judge.sent == QUICK.attempts
 
 
 async def test_any_answer_opens_up() -> None:
@@ -114,17 +122,54 @@ async def test_any_answer_opens_up() -> None:
 
 @pytest.mark.parametrize("doubtful", [True, False], ids=["403 of a gateway", "401"])
 async def test_a_refusal_that_may_be_meant_for_one_record(doubtful: bool) -> None:  # noqa: FBT001
-    """Where others were answered a gateway's refusal is a failed record; three in a row are meant for all."""
+    """Where others were answered a gateway's refusal is a failed record; one after the other they are meant for all."""
     refusal = KeyRefused("no")
     refusal.doubtful = doubtful
-    judge = ScriptedJudge(lambda number: refusal if number in (1, 4, 5, 6, 7) else REPLY, concurrency=1)
+    judge = ScriptedJudge(lambda number: refusal if number == 1 or number > 3 else REPLY, concurrency=1)
     outcomes = await ask(judge, 30)
     kinds = [outcome if isinstance(outcome, str) else type(outcome).__name__ for outcome in outcomes]
     if doubtful:
-        assert kinds == ["ok", "Failure", "ok", "ok", "Failure", "Failure", "Failure", *["KeyRefused"] * 23]
-        assert judge.asked == 8
+        assert kinds == ["ok", "Failure", "ok", "ok", *["Failure"] * 5, *["KeyRefused"] * 21]
     else:
         assert kinds == ["ok", *["KeyRefused"] * 29]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_gateways_refusal_of_the_first(known: bool) -> None:  # noqa: FBT001
+    """Whether the first refusal is the record's is known from an earlier run."""
+    refusal = KeyRefused("no")
+    refusal.doubtful = True
+    asker = Asker(ScriptedJudge(lambda number: REPLY if number else refusal), QUICK, known=known)
+    with pytest.raises(Failure if known else KeyRefused):
+        await asker.ask(REQUEST, str, lambda _: None)
+
+
+async def test_a_store_that_fails_stops_the_others() -> None:
+    """Where a reply cannot be kept nothing else is sent: it would be paid for nothing."""
+
+    def keep(_: Reply) -> None:
+        raise OutputError("disk full")
+
+    judge = ScriptedJudge(lambda _: REPLY, delay=0.01)
+    asker = Asker(judge, QUICK)
+    asked = [asker.ask(REQUEST, str, keep) for _ in range(30)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {OutputError}
+    assert judge.sent <= judge.concurrency
+
+
+async def test_the_first_rate_limit_is_everybodys() -> None:
+    """A pause that the very first answer asks for is kept by all who wait behind it."""
+    loop = asyncio.get_running_loop()
+    sent: list[float] = []
+
+    def script(number: int) -> Reply | Exception:
+        sent.append(loop.time())
+        return REPLY if number else RateLimited("slow", wait=0.2)
+
+    asker = Asker(ScriptedJudge(script, concurrency=8), QUICK)
+    await asyncio.gather(*(asker.ask(REQUEST, str, lambda _: None) for _ in range(20)))
+    assert min(sent[1:]) - sent[0] >= 0.19
 
 
 async def test_no_larger_room() -> None:
@@ -145,7 +190,7 @@ async def test_rate_limits_without_a_wait_grow() -> None:
         await asyncio.gather(*(asker.ask(REQUEST, lambda r: str(r.text), lambda _: None) for _ in range(5)))
         == ["ok"] * 5
     )
-    assert judge.asked < 60
+    assert judge.sent < 60
 
 
 async def test_kinds_share_one_budget() -> None:
@@ -153,7 +198,7 @@ async def test_kinds_share_one_budget() -> None:
     kinds = [FailureKind.SERVER_ERROR, FailureKind.TIMEOUT, FailureKind.CONNECTION]
     judge = ScriptedJudge(lambda number: failing(kinds[number % 3]))
     await ask(judge)
-    assert judge.asked == QUICK.attempts
+    assert judge.sent == QUICK.attempts
 
 
 async def test_enlarged_after_truncation() -> None:

@@ -18,6 +18,7 @@ from ctxrel.evaluators.errors import (
     RunError,
 )
 from ctxrel.evaluators.judges.asking import Asker, Patience
+from ctxrel.evaluators.judges.dialect import Dialect
 from ctxrel.evaluators.judges.endpoint import Endpoint
 from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judging import Judging, Outcome
@@ -388,7 +389,7 @@ async def test_weaker_response_format(server: LoopbackServer) -> None:
     assert (await judging.judge(RECORD, load_evaluator("context_relevance"))).evaluation
     await judging.asker.close()
     assert tried == ["json_schema", "json_object", None]
-    assert len(notices) == 2
+    assert notices == ["the endpoint does not take a JSON schema; response_format is text"]
 
 
 def judging_for(server: LoopbackServer, memory: PlainMemory | None = None, **facts: Any) -> Judging:  # noqa: ANN401
@@ -401,7 +402,7 @@ def record_of(question: str) -> Record:
 
 
 async def test_one_records_fault_changes_no_other_request(server: LoopbackServer) -> None:
-    """Once the endpoint has answered, a 4xx that names a parameter or repeats the request is that record's own."""
+    """Once the endpoint has answered, what another way of asking brings is that record's own affair."""
     echo = {"detail": [{"loc": ["body", "messages"], "msg": "too odd", "input": {"temperature": 0, "max_tokens": 1}}]}
     faults = {
         "q1?": Answer(status=422, body=echo),
@@ -416,7 +417,55 @@ async def test_one_records_fault_changes_no_other_request(server: LoopbackServer
     assert [kind_of(outcome) for outcome in outcomes] == [None, "rejected", "rejected", "rejected", None]
     first, *_, last = [seen.body for seen in server.seen]
     assert {**first, "messages": 0} == {**last, "messages": 0}
-    assert len(server.seen) == 5
+    assert len(server.seen) == 1 + 1 + 2 + 3 + 1
+
+
+@pytest.mark.parametrize("recalled", [True, False])
+async def test_one_record_that_needs_another_way(server: LoopbackServer, recalled: bool) -> None:  # noqa: FBT001
+    """A record that passes only without a schema passes; what an earlier run has found is not forgotten for it."""
+    server.script = lambda seen: (
+        error(400, "could not apply response_format to this input")
+        if seen.record["question"] == "q0?" and "response_format" in seen.body
+        else cite(1)
+    )
+    kept: list[dict[str, object]] = []
+    chat = ChatJudge(
+        Endpoint(model=MODEL, base_url=server.url),
+        concurrency=1,
+        dialect=Dialect() if recalled else None,
+        on_dialect=kept.append,
+    )
+    judging = Judging(Asker(chat, QUICK), PlainMemory())
+    evaluator = load_evaluator("context_relevance")
+    for number in range(2):
+        assert (await judging.judge(record_of(f"q{number}?"), evaluator)).evaluation
+    await judging.asker.close()
+    assert ("response_format" in server.seen[-1].body) is recalled
+    assert kept == [{"response_format": "json_schema" if recalled else "text", "renamed": {}}]
+
+
+async def test_words_of_a_question_blame_nothing(server: LoopbackServer) -> None:
+    """An error that names a part of the messages is not about a parameter whose name the question holds."""
+    server.script = lambda _: error(400, "bad input: What is the temperature?", param="messages[1].content")
+    judging = judging_for(server, parameters={"temperature": 0.2})
+    outcome = await judging.judge(RECORD, load_evaluator("context_relevance"))
+    await judging.asker.close()
+    assert (kind_of(outcome), len(server.seen)) == ("rejected", 1)
+
+
+async def test_more_than_a_minutes_tokens(server: LoopbackServer) -> None:
+    """A 429 for a single request that is too large holds up nobody: the record is divided."""
+    server.script = lambda seen: (
+        error(429, "Request too large for gpt-5 on tokens per min (TPM)", type="tokens", code="rate_limit_exceeded")
+        if len(seen.record["contexts"]) > 1
+        else cite(int(next(iter(seen.record["contexts"][0]))))
+    )
+    judging = judging_for(server)
+    outcome = await judging.judge(RECORD, load_evaluator("context_relevance"))
+    await judging.asker.close()
+    assert outcome.evaluation
+    assert (outcome.requests, len(server.seen)) == (2, 3)
+    assert judging.asker.limiter.limit == 4
 
 
 async def test_a_422_that_repeats_the_request_blames_nothing_in_it(server: LoopbackServer) -> None:
