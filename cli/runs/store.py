@@ -34,6 +34,7 @@ INSERT INTO replies
 SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
 _BUSY_SECONDS = 10.0
+_BUSY_PAUSE_SECONDS = 0.05
 
 
 class Store:
@@ -52,10 +53,22 @@ class Store:
             self._db = sqlite3.connect(path or "", timeout=_BUSY_SECONDS, isolation_level=None)
             with ExitStack() as failed:
                 failed.callback(self._db.close)
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._create()
+                self._set_up()
                 failed.pop_all()
+
+    def _set_up(self) -> None:
+        """Switch to WAL, which waits for nobody by itself, and make the tables."""
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(_BUSY_PAUSE_SECONDS)
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._create()
 
     def _create(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")  # two runs may open a new store at once

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
+_DETOURS = 4
+"""So many requests in a row that needed another way: the endpoint has changed."""
 _HEADERS = {"Content-Type": "application/json"}
 
 
@@ -69,6 +71,7 @@ class ChatJudge:
         self._endpoint = endpoint
         self._recalled = dialect is not None
         self._answered: set[Prompt] = set()
+        self._detours = 0
         self._on_dialect = on_dialect
         self._on_notice = on_notice
         self._told: list[str] = []
@@ -193,18 +196,19 @@ class ChatJudge:
         return way._replace(dialect=way.dialect.without(blamed))
 
     def _adopt(self, prompt: Prompt, dialect: Dialect) -> None:
-        """Ask in the dialect from now on, if it was in no other that this evaluator was answered."""
+        """Ask in the dialect from now on, unless another is known to be answered and this is one record's need."""
         changed = dialect.changed_from(self.dialect)
-        ours = changed - self._explicit(prompt)
-        # What an earlier run was answered in the endpoint takes: another way was that one record's need.
-        if changed and prompt not in self._answered and not (ours and self._recalled):
-            for change in dialect.changes():
-                if change not in self.dialect.changes():
-                    self._on_notice(change)
+        self._detours = self._detours + 1 if changed else 0
+        known = prompt in self._answered or (self._recalled and changed - self._explicit(prompt))
+        if changed and known and self._detours < _DETOURS:
+            return
+        for change in dialect.changes():
+            if change not in self.dialect.changes():
+                self._on_notice(change)
+        if changed or prompt not in self._answered:
             self.dialect = dialect
-        if prompt not in self._answered:
             self._answered.add(prompt)
-            self._on_dialect(self.dialect.remembered(OURS - self._explicit(prompt)))
+            self._on_dialect(dialect.remembered(OURS - self._explicit(prompt)))
 
     def _explicit(self, prompt: Prompt) -> set[str]:
         """The parameters somebody asked for by name, but for the limit, which has two."""

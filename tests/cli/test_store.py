@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,22 @@ def test_history(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "s.sqlite")) as opened:
         rows = opened.execute("SELECT started, summary FROM runs ORDER BY 1").fetchall()
     assert rows == [(1.0, None), (2.0, '{"status":"complete"}')]
+
+
+def test_opened_while_another_opens(tmp_path: Path) -> None:
+    """A run that starts while another is making the store waits for it."""
+    path = tmp_path / "s.sqlite"
+    other = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    other.execute("CREATE TABLE t (x)")
+    release = threading.Timer(0.4, other.execute, ["ROLLBACK"])
+    release.start()
+    store = Store(path)
+    store.keep_reply(b"k", FIRST)
+    assert store.replies(b"k") == [FIRST]
+    store.close()
+    release.join()
+    other.close()
 
 
 def test_not_a_store(tmp_path: Path) -> None:

@@ -444,6 +444,19 @@ async def test_one_record_that_needs_another_way(server: LoopbackServer, recalle
     assert kept == [{"response_format": "json_schema" if recalled else "text", "renamed": {}}]
 
 
+async def test_an_endpoint_that_has_changed(server: LoopbackServer) -> None:
+    """Where request after request needs another way than the one remembered, that way is the new one."""
+    server.script = lambda seen: error(400, "no response_format") if "response_format" in seen.body else cite(1)
+    chat = ChatJudge(Endpoint(model=MODEL, base_url=server.url), concurrency=1, dialect=Dialect())
+    judging = Judging(Asker(chat, QUICK), PlainMemory())
+    evaluator = load_evaluator("context_relevance")
+    for number in range(10):
+        assert (await judging.judge(record_of(f"q{number}?"), evaluator)).evaluation
+    await judging.asker.close()
+    assert len(server.seen) == 4 * 3 + 6
+    assert chat.notices() == ["the endpoint does not take a JSON schema; response_format is text"]
+
+
 async def test_words_of_a_question_blame_nothing(server: LoopbackServer) -> None:
     """An error that names a part of the messages is not about a parameter whose name the question holds."""
     server.script = lambda _: error(400, "bad input: What is the temperature?", param="messages[1].content")
