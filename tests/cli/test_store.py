@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,20 +65,18 @@ def test_history(tmp_path: Path) -> None:
     assert rows == [(1.0, None), (2.0, '{"status":"complete"}')]
 
 
-def test_opened_while_another_opens(tmp_path: Path) -> None:
-    """A run that starts while another is making the store waits for it."""
-    path = tmp_path / "s.sqlite"
-    other = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    other.execute("CREATE TABLE t (x)")
-    release = threading.Timer(0.4, other.execute, ["ROLLBACK"])
-    release.start()
-    store = Store(path)
-    store.keep_reply(b"k", FIRST)
-    assert store.replies(b"k") == [FIRST]
-    store.close()
-    release.join()
-    other.close()
+def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
+    """Runs that start at the same moment on a new store wait for each other."""
+    for number in range(20):
+        start = threading.Barrier(8)
+
+        def open_it(path: Path = tmp_path / f"{number}.sqlite", start: threading.Barrier = start) -> None:
+            start.wait()
+            Store(path).close()
+
+        with ThreadPoolExecutor(8) as pool:
+            for opened in [pool.submit(open_it) for _ in range(8)]:
+                opened.result()
 
 
 def test_not_a_store(tmp_path: Path) -> None:
