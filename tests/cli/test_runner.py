@@ -118,31 +118,33 @@ async def test_rows_that_cannot_be_written(make: Make) -> None:
     assert len(rows.rows) == 9
 
 
+async def stop_when_still(runner: Runner, log: ListedLog) -> None:
+    """Let the run go on until it reads no further, then end it."""
+    running = asyncio.ensure_future(runner.run())
+    before = -1
+    while log.read != before or not log.read:
+        before = log.read
+        await asyncio.sleep(0.3)
+    runner._end(Interrupted(signal.SIGINT))
+    with pytest.raises(Interrupted):
+        await running
+
+
 async def test_reads_no_further_than_needed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one record takes its time, a bounded number of others is read, judged and held."""
     monkeypatch.setattr(runner_module, "_UNWRITTEN_ROWS", 50)
     log, rows = ListedLog(100_000), Rows()
-    runner = make(log, rows, SlowJudge(first=0.5))
-    running = asyncio.ensure_future(runner.run())
-    await asyncio.sleep(0.4)
+    await stop_when_still(make(log, rows, SlowJudge(first=60), grace=0.1), log)
     assert len(rows.rows) == 1
-    assert log.read <= 50 + 2 * 64 + 8 + 2
-    runner._end(Interrupted(signal.SIGINT))
-    with pytest.raises(Interrupted):
-        await running
+    assert 50 < log.read <= 50 + 2 * 64 + 8 + 2
 
 
 async def test_large_rows_are_held_by_size(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that wait are bounded by their bytes as well."""
     monkeypatch.setattr(runner_module, "_UNWRITTEN_BYTES", 20_000)
     log = ListedLog(100_000)
-    runner = make(log, Rows(), SlowJudge(first=0.5))
-    running = asyncio.ensure_future(runner.run())
-    await asyncio.sleep(0.4)
+    await stop_when_still(make(log, Rows(), SlowJudge(first=60), grace=0.1), log)
     assert log.read < 400
-    runner._end(Interrupted(signal.SIGINT))
-    with pytest.raises(Interrupted):
-        await running
 
 
 async def test_grace_ends(make: Make) -> None:
