@@ -63,8 +63,13 @@ _ID = (
     ),
     ("trace_id", "conversation_id", "session_id"),
 )
-_DOCUMENT = re.compile(r"\w+://\S*|[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)", re.IGNORECASE)
-_KEY = re.compile(r"[\d_/\\:]")  # in a single word: an id or a path
+_DOCUMENT = re.compile(
+    r"\w+://\S*"
+    r"|[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)"
+    r"|[!-~]*[\d_/\\:][!-~]*",  # a single ASCII word with a sign of ids and paths in it
+    re.IGNORECASE,
+)
+_Reading = Callable[[object], object]
 _SHOWN = 30
 
 
@@ -77,8 +82,8 @@ def find_mapping(rows: Sequence[Row], fields: Fields, name: str) -> Mapping:
         raise InputError(f"{rows[0].problem}; no line at the beginning is a JSON object, is this JSON Lines?")
     finder = _Finder(values, name)
     return Mapping(
-        question=finder.required("question", fields.question, _QUESTION, question_of),
-        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, _retrieved_texts),
+        question=finder.required("question", fields.question, _QUESTION, [question_of]),
+        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words, contexts_of]),
         answer=finder.optional("answer", fields.answer, _ANSWER),
         id=finder.optional("id", fields.id, _ID),
     )
@@ -93,22 +98,29 @@ class _Finder:
         self._names = list(dict.fromkeys(key for value in values for key in value))
 
     def required(
-        self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]], read: Callable[[object], object]
+        self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]], readings: Sequence[_Reading]
     ) -> FieldPath:
+        """The field, by the first group of names that the log has any of.
+
+        `readings` go from what looks most like it to what can be it at all; the last is for what somebody named.
+        """
         if named:
-            return self._named(role, named, contexts_of if read is _retrieved_texts else read)
+            return self._named(role, named, readings[-1])
         for group in groups:
             present = self._present(group)
-            unfit = {path: self._why_unfit(path, read) for path in present}
-            found = [path for path in present if unfit[path] is None]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                names = " or ".join(repr(path.text) for path in found)
-                raise InputError(f"{self._name}: the {role} may be {names}; choose with --{role}-field {found[0].text}")
+            for reading in readings[:-1] or readings:
+                unfit = {path: self._why_unfit(path, reading) for path in present}
+                if found := [path for path in present if unfit[path] is None]:
+                    return self._only(role, found)
             if present:  # a name that says so much is not passed over in silence
                 self._fail(role, f"the field {present[0].text!r} {unfit[present[0]]}")
         return self._fail(role, f"no field looks like the {role}")
+
+    def _only(self, role: str, found: list[FieldPath]) -> FieldPath:
+        if len(found) > 1:
+            names = " or ".join(repr(path.text) for path in found)
+            raise InputError(f"{self._name}: the {role} may be {names}; choose with --{role}-field {found[0].text}")
+        return found[0]
 
     def optional(self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]]) -> FieldPath | None:
         """The field if there is one, by the first group that has any; None where a group has several answers."""
@@ -119,7 +131,7 @@ class _Finder:
                 return found[0] if role == "id" or len(found) == 1 else None
         return None
 
-    def _named(self, role: str, path: FieldPath, read: Callable[[object], object]) -> FieldPath:
+    def _named(self, role: str, path: FieldPath, read: _Reading) -> FieldPath:
         if not self._samples(path):
             close = difflib.get_close_matches(path.text, self._names, n=1)
             self._fail(
@@ -143,7 +155,7 @@ class _Finder:
         samples = (optional(path, value) for value in self._values)
         return [sample for sample in samples if sample is not None]
 
-    def _why_unfit(self, path: FieldPath, read: Callable[[object], object]) -> str | None:
+    def _why_unfit(self, path: FieldPath, read: _Reading) -> str | None:
         """Why no sample can be what is looked for, None where one can."""
         reason = None
         for sample in self._samples(path):
@@ -169,14 +181,18 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", name.strip()).lower()
 
 
-def _retrieved_texts(sample: object) -> tuple[str, ...]:
-    """Contexts that are text, not merely names or addresses of documents. Raises Unfit."""
-    texts = contexts_of(sample)
-    filled = [text for text in texts if text.strip()]
-    if filled and not any(_is_prose(text) for text in filled):
-        raise Unfit("seems to hold names of documents, not their text")
+def _prose(sample: object) -> tuple[str, ...]:
+    """Contexts that hold more than single words. Raises Unfit."""
+    texts = _words(sample)
+    if any(texts) and not any(len(text.split()) > 1 or not text.isascii() for text in texts):
+        raise Unfit("holds nothing but single words")
     return texts
 
 
-def _is_prose(text: str) -> bool:
-    return not _DOCUMENT.fullmatch(text.strip()) and (len(text.split()) > 1 or not _KEY.search(text))
+def _words(sample: object) -> tuple[str, ...]:
+    """Contexts that are text, not merely names, ids or addresses of documents. Raises Unfit."""
+    texts = contexts_of(sample)
+    filled = [text.strip() for text in texts if text.strip()]
+    if filled and all(_DOCUMENT.fullmatch(text) for text in filled):
+        raise Unfit("seems to hold names of documents, not their text")
+    return texts

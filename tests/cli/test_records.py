@@ -243,6 +243,8 @@ def test_contexts_of_one_word(write_log: Any) -> None:  # noqa: ANN401
     (found,) = read(write_log([{"question": "Capital?", "contexts": ["Paris"]}]))
     assert found.contexts == ("Paris",)
     assert "seems to hold names" in refused(b'{"question": "q?", "contexts": ["doc_12", "a/b"]}\n')
+    (found,) = read(write_log([{"question": "Capital?", "documents": ["spain"], "context": ["Madrid is it."]}]))
+    assert found.contexts == ("Madrid is it.",)
 
 
 def test_two_answers_are_no_answer(write_log: Any) -> None:  # noqa: ANN401
