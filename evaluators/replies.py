@@ -8,7 +8,7 @@ from .errors import Failure, FailureKind
 from .jsontext import NotJSON, loads
 
 _FENCE = "```"
-_LANGUAGE = re.compile(r"^[A-Za-z]+(?=\s)")
+_LANGUAGE = re.compile(r"^[A-Za-z]+(?=[\s{])")
 _JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 

@@ -63,12 +63,8 @@ _ID = (
     ),
     ("trace_id", "conversation_id", "session_id"),
 )
-_DOCUMENT = re.compile(
-    r"\w+://\S*"
-    r"|[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)"
-    r"|[!-~]*[\d_/\\:][!-~]*",  # a single ASCII word with a sign of ids and paths in it
-    re.IGNORECASE,
-)
+_FILE = re.compile(r"[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jsonl?|xml)", re.IGNORECASE)
+_KEY = re.compile(r"[\d_/\\:]")
 _Reading = Callable[[object], object]
 _SHOWN = 30
 
@@ -82,8 +78,8 @@ def find_mapping(rows: Sequence[Row], fields: Fields, name: str) -> Mapping:
         raise InputError(f"{rows[0].problem}; no line at the beginning is a JSON object, is this JSON Lines?")
     finder = _Finder(values, name)
     return Mapping(
-        question=finder.required("question", fields.question, _QUESTION, [question_of]),
-        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words, contexts_of]),
+        question=finder.required("question", fields.question, _QUESTION, [question_of], question_of),
+        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words], contexts_of),
         answer=finder.optional("answer", fields.answer, _ANSWER),
         id=finder.optional("id", fields.id, _ID),
     )
@@ -98,17 +94,22 @@ class _Finder:
         self._names = list(dict.fromkeys(key for value in values for key in value))
 
     def required(
-        self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]], readings: Sequence[_Reading]
+        self,
+        role: str,
+        named: FieldPath | None,
+        groups: Iterable[Sequence[str]],
+        readings: Sequence[_Reading],
+        any_reading: _Reading,
     ) -> FieldPath:
         """The field, by the first group of names that the log has any of.
 
-        `readings` go from what looks most like it to what can be it at all; the last is for what somebody named.
+        `readings` start with what looks most like it; `any_reading` is enough for a field that somebody named.
         """
         if named:
-            return self._named(role, named, readings[-1])
+            return self._named(role, named, any_reading)
         for group in groups:
             present = self._present(group)
-            for reading in readings[:-1] or readings:
+            for reading in readings:
                 unfit = {path: self._why_unfit(path, reading) for path in present}
                 if found := [path for path in present if unfit[path] is None]:
                     return self._only(role, found)
@@ -184,7 +185,7 @@ def _snake(name: str) -> str:
 def _prose(sample: object) -> tuple[str, ...]:
     """Contexts that hold more than single words. Raises Unfit."""
     texts = _words(sample)
-    if any(texts) and not any(len(text.split()) > 1 or not text.isascii() for text in texts):
+    if any(texts) and not any(len(text.split(maxsplit=1)) > 1 or not text.isascii() for text in texts):
         raise Unfit("holds nothing but single words")
     return texts
 
@@ -193,6 +194,12 @@ def _words(sample: object) -> tuple[str, ...]:
     """Contexts that are text, not merely names, ids or addresses of documents. Raises Unfit."""
     texts = contexts_of(sample)
     filled = [text.strip() for text in texts if text.strip()]
-    if filled and all(_DOCUMENT.fullmatch(text) for text in filled):
+    if filled and all(map(_names_a_document, filled)):
         raise Unfit("seems to hold names of documents, not their text")
     return texts
+
+
+def _names_a_document(text: str) -> bool:
+    """Whether a text is a file's name, or a single ASCII word with a sign of addresses, paths or ids in it."""
+    is_word = text.isascii() and len(text.split(maxsplit=1)) == 1
+    return bool(_FILE.fullmatch(text)) or (is_word and bool(_KEY.search(text)))

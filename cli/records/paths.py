@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...evaluators.errors import UsageError
 
@@ -23,14 +24,19 @@ class FieldPath:
         if not _PATH.fullmatch(self.text):
             raise UsageError(f"{self.text!r} is no field path; write it like question, meta.query or results[].text")
 
+    @cached_property
+    def steps(self) -> list[str]:
+        """Keys and brackets, one after the other."""
+        return _STEP.findall(self.text)
+
     @property
     def top(self) -> str:
         """The top-level field it starts at."""
-        return str(_STEP.findall(self.text)[0])
+        return self.steps[0]
 
     def get(self, record: dict[str, object]) -> object:
         """The value; a key that holds the dots itself comes before a path. Raises Missing."""
-        return _get(record, _STEP.findall(self.text))
+        return _get(record, self.steps)
 
 
 def _get(value: object, steps: list[str]) -> object:

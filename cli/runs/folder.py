@@ -74,6 +74,14 @@ def _inputs_before(folder: Path) -> list[str]:
     return [name for name in inputs if isinstance(name, str)] if isinstance(inputs, list) else []
 
 
+def remove_summary(folder: Path) -> None:
+    """Take away the summary of an earlier run: without one a run has not ended. Raises OutputError."""
+    try:
+        (folder / SUMMARY).unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot replace {str(folder / SUMMARY)!r}: {error.strerror}") from None
+
+
 def make_folder(folder: Path) -> None:
     """Make the folder if it is not there. Raises UsageError and OutputError."""
     try:

@@ -21,7 +21,7 @@ from ...evaluators.judging import Judging
 from ..records import Fields, Log, open_log
 from ..records.log import STDIN
 from ..records.source import printable
-from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder
+from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder, remove_summary
 from .lock import hold_lock
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
@@ -134,17 +134,16 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
-    known = bool(plan.endpoint and store.facts(plan.endpoint.address, options.model))
-    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts), known=known)
+    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts))
     results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
     if folder:
-        (folder / SUMMARY).unlink(missing_ok=True)
+        remove_summary(folder)
     store.begin_run(started.timestamp())
     judging = Judging(asker, store)
     runner = Runner(plan.log, plan.evaluators, judging, results, raise_on_failure=options.raise_on_failure)
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
-        error.add_advice("run the same command again to go on")
+        error = Interrupted(error.number, "; run the same command again to go on")
     setting = Setting(
         files=plan.log.names,
         fields=list(plan.log.mappings()),

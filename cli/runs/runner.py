@@ -34,13 +34,9 @@ _SETTLE_SECONDS = 0.05
 class Interrupted(RunError):
     """A signal asked the run to end."""
 
-    def __init__(self, number: signal.Signals) -> None:
-        super().__init__(f"stopped by {number.name}")
+    def __init__(self, number: signal.Signals, advice: str = "") -> None:
+        super().__init__(f"stopped by {number.name}{advice}")
         self.number = number
-
-    def add_advice(self, advice: str) -> None:
-        """Say what to do next."""
-        self.args = (f"{self.args[0]}; {advice}",)
 
 
 class _Line(NamedTuple):

@@ -22,7 +22,7 @@ CREATE TABLE replies (
 CREATE TABLE failures (
     key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, noted REAL NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE endpoints (host TEXT NOT NULL, model TEXT NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (host, model));
+CREATE TABLE endpoints (address TEXT NOT NULL, model TEXT NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (address, model));
 CREATE TABLE runs (started REAL PRIMARY KEY, ended REAL, summary TEXT);
 """
 _FIND_REPLIES = """
@@ -33,6 +33,7 @@ _KEEP_REPLY = """
 INSERT INTO replies
 SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
+_FIND_FACTS = "SELECT facts FROM endpoints WHERE address = ? AND model = ?"
 _BUSY_SECONDS = 10.0
 _BUSY_PAUSE_SECONDS = 0.05
 
@@ -40,7 +41,7 @@ _BUSY_PAUSE_SECONDS = 0.05
 class Store:
     """Replies, failures and facts about endpoints in one SQLite file (WAL mode); the runs' history beside them.
 
-    Each reply is committed as it arrives, which costs some 25 µs (15 µs of them in a transaction of 64):
+    Each reply is committed as it arrives, which costs some 23 µs of CPU (13 µs in a transaction of 64):
     a killed process loses none.
     """
 
@@ -106,16 +107,16 @@ class Store:
         values = (key, failure.kind, failure.message, time.time())
         self._write("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", values)
 
-    def facts(self, host: str, model: str) -> dict[str, object]:
+    def facts(self, address: str, model: str) -> dict[str, object]:
         """What is known of an endpoint; empty where nothing is."""
         with self._translated():
-            row = self._db.execute("SELECT facts FROM endpoints WHERE host = ? AND model = ?", (host, model)).fetchone()
+            row = self._db.execute(_FIND_FACTS, (address, model)).fetchone()
         facts: dict[str, object] = orjson.loads(row[0]) if row else {}
         return facts
 
-    def keep_facts(self, host: str, model: str, facts: dict[str, object]) -> None:
+    def keep_facts(self, address: str, model: str, facts: dict[str, object]) -> None:
         """Remember what an endpoint takes."""
-        self._write("INSERT OR REPLACE INTO endpoints VALUES (?, ?, ?)", (host, model, orjson.dumps(facts).decode()))
+        self._write("INSERT OR REPLACE INTO endpoints VALUES (?, ?, ?)", (address, model, orjson.dumps(facts).decode()))
 
     def begin_run(self, started: float) -> None:
         """Open a line in the runs' history; `started` is a Unix time in seconds."""
@@ -141,5 +142,5 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise OutputError(
-                f"cannot use the store {str(self.path or 'in memory')!r}: {reason}; another can be named with --store"
+                f"cannot use the store {str(self.path or 'temporary')!r}: {reason}; another can be named with --store"
             ) from error

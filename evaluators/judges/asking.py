@@ -50,16 +50,15 @@ class Patience:
 class Asker:
     """Sends requests to a judge, not too many at once, and tries again where that can help."""
 
-    def __init__(self, judge: Judge, patience: Patience | None = None, *, known: bool = False) -> None:
-        """`known` tells that the judge has answered in an earlier run."""
+    def __init__(self, judge: Judge, patience: Patience | None = None) -> None:
         self.judge = judge
         self.usage = Usage()
-        """Tokens of the replies they brought."""
+        """Tokens of the replies so far."""
         self.limiter = Limiter(judge.concurrency)
         self._patience = patience or Patience()
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
-        self._known = known
+        self._known = judge.known
         self._doubts = 0
 
     @property

@@ -15,6 +15,8 @@ class Judge(Protocol):
     """Who it is, for people."""
     sent: int
     """Requests sent so far."""
+    known: bool
+    """Whether it has answered in an earlier run."""
     concurrency: int
     """How many requests it can work at once."""
 

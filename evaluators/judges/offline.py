@@ -18,6 +18,7 @@ class OfflineJudge:
 
     model = OFFLINE
     description = "offline (a lexical baseline, no LLM)"
+    known = True
     concurrency = 1
 
     def __init__(self) -> None:

@@ -69,7 +69,7 @@ class ChatJudge:
         self.sent = 0
         self.dialect = dialect or Dialect()
         self._endpoint = endpoint
-        self._recalled = dialect is not None
+        self.known = dialect is not None
         self._answered: set[Prompt] = set()
         self._detours = 0
         self._on_dialect = on_dialect
@@ -199,7 +199,7 @@ class ChatJudge:
         """Ask in the dialect from now on, unless another is known to be answered and this is one record's need."""
         changed = dialect.changed_from(self.dialect)
         self._detours = self._detours + 1 if changed else 0
-        known = prompt in self._answered or (self._recalled and changed - self._explicit(prompt))
+        known = prompt in self._answered or (self.known and changed - self._explicit(prompt))
         if changed and known and self._detours < _DETOURS:
             return
         for change in dialect.changes():

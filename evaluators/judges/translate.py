@@ -36,11 +36,6 @@ _TOO_LONG_TEXT = re.compile(
 )
 
 
-def too_long_by_code(error: openai.APIStatusError) -> bool:
-    """Whether the endpoint says by a code that the record does not fit into the model's context."""
-    return error.status_code == _TOO_LARGE or bool(_codes(error) & _TOO_LONG_CODES)
-
-
 def limit_too_large(error: openai.APIStatusError) -> bool:
     """Whether the record fits and only the room asked for the reply does not (vLLM's wording)."""
     return bool(_LIMIT_TOO_LARGE.search(words_of(error)))
@@ -49,7 +44,8 @@ def limit_too_large(error: openai.APIStatusError) -> bool:
 def too_long(error: openai.APIStatusError) -> bool:
     """Whether the record does not fit into the model's context, by code or by words."""
     words = words_of(error)
-    return too_long_by_code(error) or bool(_TOO_LONG_TEXT.search(words) or _REQUEST_TOO_LARGE.search(words))
+    by_code = error.status_code == _TOO_LARGE or bool(_codes(error) & _TOO_LONG_CODES)
+    return by_code or bool(_TOO_LONG_TEXT.search(words) or _REQUEST_TOO_LARGE.search(words))
 
 
 FOREIGN = (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, TimeoutError, OSError)

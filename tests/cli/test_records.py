@@ -247,6 +247,13 @@ def test_contexts_of_one_word(write_log: Any) -> None:  # noqa: ANN401
     assert found.contexts == ("Madrid is it.",)
 
 
+def test_a_blob_is_looked_at_in_no_time(write_log: Any) -> None:  # noqa: ANN401
+    """A megabyte without a space is one look, not one for each of its digits."""
+    blob = "0a1b2c3d" * 130_000
+    (found,) = read(write_log([{"question": "Q?", "contexts": [f"{blob} end"]}]))
+    assert len(found.contexts[0]) > 1_000_000
+
+
 def test_two_answers_are_no_answer(write_log: Any) -> None:  # noqa: ANN401
     """Where a log has two fields for an answer, one may be the gold one: none is taken unasked."""
     log = write_log([{"question": "Q?", "contexts": ["a b"], "answer": "gold", "response": "given"}])

@@ -19,6 +19,7 @@ from conftest import Record, RunCommand, read_rows, read_summary
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completion, error, judge_by_hash
 
 from ctxrel.evaluators import load_evaluator
+from ctxrel.evaluators.definition import _ROW_KEYS
 
 WriteLog = Callable[..., Path]
 
@@ -132,6 +133,26 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
         "tokens": usage,
         "cost": None,
     }
+
+
+def test_divided_record(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """A record that does not fit is divided by its contexts, and its row says into how many requests."""
+    server.script = lambda seen: (
+        error(400, "too long", code="context_length_exceeded")
+        if len(seen.record["contexts"]) > 1
+        else cite(int(next(iter(seen.record["contexts"][0]))))
+    )
+    assert ctxrel(*live(server, write_log(records(1)))).returncode == 0
+    (row,) = read_rows(tmp_path / "log.ctxrel")
+    assert (row["requests"], row["usage"]["input_tokens"]) == (2, 200)
+    assert row["relevant_statements"] == ["Item 0 is a thing.", "Nothing about 0 here."]
+
+
+def test_no_output_can_take_a_columns_name(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """The names refused to an evaluator's output are the other columns of a row."""
+    ctxrel("run", write_log(records(1)), "-m", "offline")
+    (row,) = read_rows(tmp_path / "log.ctxrel")
+    assert row.keys() - {"relevant_statements"} == _ROW_KEYS - {"requests"}
 
 
 def test_rows_in_order_whatever_the_answers_take(

@@ -28,6 +28,7 @@ class ScriptedJudge:
     """Gives what the script says for each number of a request; an exception is raised."""
 
     model = description = "scripted"
+    known = False
 
     def __init__(self, script: Callable[[int], Reply | Exception], *, concurrency: int = 4, delay: float = 0) -> None:
         self.concurrency = concurrency
@@ -139,7 +140,9 @@ async def test_a_gateways_refusal_of_the_first(known: bool) -> None:  # noqa: FB
     """Whether the first refusal is the record's is known from an earlier run."""
     refusal = KeyRefused("no")
     refusal.doubtful = True
-    asker = Asker(ScriptedJudge(lambda number: REPLY if number else refusal), QUICK, known=known)
+    judge = ScriptedJudge(lambda number: REPLY if number else refusal)
+    judge.known = known
+    asker = Asker(judge, QUICK)
     with pytest.raises(Failure if known else KeyRefused):
         await asker.ask(REQUEST, str, lambda _: None)
 

@@ -1,6 +1,7 @@
 """What an endpoint can answer, and what comes of it: one case for each kind of answer, through the real client."""
 
 import json
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -606,6 +607,25 @@ async def test_odd_model_lists(server: LoopbackServer, models: bytes) -> None:
     """A `/models` that makes no sense is as good as none."""
     server.models = Answer(body=models)
     assert (await judge(server, cite(1))).evaluation
+
+
+@pytest.mark.parametrize("trouble", ["DNS", "TLS"])
+async def test_no_connection(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
+    """A name that is not found and an endpoint that speaks no TLS end a run in which nothing was ever answered."""
+    url = server.url.replace("http:", "https:")
+    if trouble == "DNS":
+        url = "http://judge.invalid/v1"
+
+        def not_found(*_: object, **__: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr("socket.getaddrinfo", not_found)
+    chat = ChatJudge(Endpoint(model=MODEL, base_url=url), concurrency=4)
+    judging = Judging(Asker(chat, QUICK), PlainMemory())
+    with pytest.raises(EndpointUnreachable, match="no connection to http"):
+        await judging.judge(RECORD, load_evaluator("context_relevance"))
+    await judging.asker.close()
+    assert server.seen == []
 
 
 async def test_the_request(server: LoopbackServer) -> None:
