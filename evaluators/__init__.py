@@ -1,6 +1,20 @@
 """What is asked about a record, and how a reply becomes a score; usable without files and terminal."""
 
-from .evaluator import CitationEvaluator, Evaluation, Evaluator, load_evaluator
+from .components import ContextRelevanceEvaluator, DefinedEvaluator, FaithfulnessEvaluator, LLMEvaluator
+from .evaluator import Evaluation, Evaluator, load_evaluator
+from .judges.function import FunctionJudge
+from .judges.options import JudgeOptions
 from .record import Record
 
-__all__ = ["CitationEvaluator", "Evaluation", "Evaluator", "Record", "load_evaluator"]
+__all__ = [
+    "ContextRelevanceEvaluator",
+    "DefinedEvaluator",
+    "Evaluation",
+    "Evaluator",
+    "FaithfulnessEvaluator",
+    "FunctionJudge",
+    "JudgeOptions",
+    "LLMEvaluator",
+    "Record",
+    "load_evaluator",
+]

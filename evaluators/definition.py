@@ -1,74 +1,71 @@
 """An evaluator's definition: a YAML file people edit, checked before anything is sent."""
 
-import difflib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from . import checks
+from .case import CONTEXTS
 from .errors import DefinitionError
+from .outputs.building import build_outputs
+from .outputs.output import Output
+from .outputs.reason import REASON
 from .prompt import digest
+from .scoring import Scoring, read_scoring
 from .yaml_source import Place, Source, parse_yaml, read_yaml
 
 PLACEHOLDERS = ("output_format", "examples")
-SCORINGS = ("any", "share")
+INPUT_KINDS = ("text", "texts", "contexts", "json")
+"""One text; a list of texts; the retrieved contexts; any value."""
+_SCORE = "score"
 _REQUIRED = ("instructions", "inputs", "outputs", "scoring")
 _OPTIONAL = ("name", "description", "examples", "parameters")
-_INPUTS = ("question", "contexts")
+_EXTENDING = ("name", "description", "outputs", "scoring")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_OUTPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-# The other columns of a result row.
-_ROW_KEYS = frozenset(
-    {
-        "index",
-        "id",
-        "evaluator",
-        "status",
-        "score",
-        "question",
-        "contexts",
-        "model",
-        "prompt",
-        "usage",
-        "error",
-        "requests",
-    }
-)
+_INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_PLURALS = {"questions": "question", "predicted_answers": "answer", "answers": "answer"}
+"""Haystack's examples name single inputs so."""
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
 _RESERVED = frozenset({"model", "messages", "response_format", "stream", "n", "tools", "functions", "timeout"})
+_DEPTH = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
     """A worked record shown to the judge."""
 
-    question: str
-    contexts: tuple[str, ...]
-    relevant_statements: tuple[str, ...]
+    source: Source
     place: Place
     """Where it stands in the file, for messages."""
+    inputs: Mapping[str, object]
+    outputs: Mapping[str, object]
+    reason: str | None
+    """Why, shown only where reasons are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """What an evaluator asks and how its reply becomes a score."""
 
-    source: Source
+    content: Mapping[str, object]
+    """The file's values, with those of the file that it extends."""
     name: str
     description: str
+    inputs: Mapping[str, str]
+    """Kinds (INPUT_KINDS) by name, in the order in which the judge sees them."""
+    outputs: tuple[Output[Any], ...]
     instructions: str
-    output: str
-    """The reply's key under which the numbers of the cited sentences stand."""
-    scoring: str
-    """One of SCORINGS."""
+    scoring: Scoring
     examples: tuple[Example, ...]
     parameters: dict[str, object]
 
     @property
     def version(self) -> str:
         """`name@hash`, the hash over everything in the file but its comments."""
-        return f"{self.name}@{digest(self.source.value, size=4).hex()}"
+        return f"{self.name}@{digest(self.content, size=4).hex()}"
 
 
 def built_in_names() -> list[str]:
@@ -83,97 +80,114 @@ def built_in_names() -> list[str]:
 def built_in_text(name: str) -> str:
     """The YAML text of a built-in evaluator. Raises DefinitionError for an unknown name."""
     if name not in built_in_names():
-        close = difflib.get_close_matches(name, built_in_names(), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(built_in_names())}"
+        hint = checks.closest(name, built_in_names())
         raise DefinitionError(f"no evaluator {name!r}; {hint} (a file of your own ends in .yaml)")
     return resources.files("ctxrel.prompts").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def load_definition(name_or_path: str) -> Definition:
     """The definition of a built-in evaluator by name, or of a YAML file. Raises DefinitionError."""
-    path = Path(name_or_path)
+    return _load(name_or_path, Path(), 0)
+
+
+def _load(name_or_path: str, folder: Path, depth: int) -> Definition:
+    path = folder / name_or_path
     is_path = path.suffix in (".yaml", ".yml") or "/" in name_or_path
     if is_path or (path.is_file() and name_or_path not in built_in_names()):
-        return check_definition(read_yaml(path), default_name=path.stem)
-    return check_definition(
-        parse_yaml(built_in_text(name_or_path), f"prompts/{name_or_path}.yaml"), default_name=name_or_path
-    )
+        return check_definition(read_yaml(path), default_name=path.stem, folder=path.parent, depth=depth)
+    source = parse_yaml(built_in_text(name_or_path), f"prompts/{name_or_path}.yaml")
+    return check_definition(source, default_name=name_or_path, depth=depth)
 
 
-def check_definition(source: Source, *, default_name: str) -> Definition:
-    """The definition a YAML source holds. Raises DefinitionError with file and line."""
-    fields = _mapping(source, (), source.value, required=_REQUIRED, optional=_OPTIONAL)
-    name = _text(source, ("name",), fields.get("name", default_name))
-    if not _NAME.fullmatch(name):
-        source.fail(("name",), f"the name {name!r} may hold letters, digits, '_' and '-' and starts with a letter")
-    if fields["inputs"] != list(_INPUTS):
-        source.fail(("inputs",), f"inputs must be [{', '.join(_INPUTS)}]")
-    output = _output(source, fields["outputs"])
-    examples = _examples(source, fields.get("examples") or [], output)
+def check_definition(source: Source, *, default_name: str, folder: Path = Path(), depth: int = 0) -> Definition:
+    """The definition a YAML source holds. Raises DefinitionError with file and line.
+
+    `folder` is where a file that it extends is looked for; `depth` how many files extend this one.
+    """
+    definition = read_definition(source, default_name=default_name, folder=folder, depth=depth)
+    for position, output in enumerate(definition.outputs):
+        if output.name == _SCORE and (definition.scoring.rule, definition.scoring.position) != ("value", position):
+            source.fail(("outputs", _SCORE), "an output called 'score' has to be the score: scoring: {value: score}")
+    return definition
+
+
+def read_definition(source: Source, *, default_name: str, folder: Path = Path(), depth: int = 0) -> Definition:
+    """The same for an evaluator that fills no rows, where an output called `score` is one like any other."""
+    if isinstance(source.value, dict) and "extends" in source.value:
+        return _extended(source, default_name, folder, depth)
+    fields = checks.mapping(source, (), source.value, required=_REQUIRED, optional=_OPTIONAL)
+    inputs = _inputs(source, fields["inputs"])
+    outputs = build_outputs(source, fields["outputs"], inputs)
+    examples = _examples(source, fields.get("examples") or [], inputs, outputs)
     return Definition(
-        source=source,
-        name=name,
-        description=_text(source, ("description",), fields.get("description") or ""),
+        content=fields,
+        name=_name(source, fields.get("name", default_name)),
+        description=checks.text(source, ("description",), fields.get("description") or ""),
+        inputs=inputs,
+        outputs=outputs,
         instructions=_instructions(source, fields["instructions"], examples=bool(examples)),
-        output=output,
-        scoring=_choice(source, ("scoring",), fields["scoring"], SCORINGS),
+        scoring=read_scoring(source, fields["scoring"], outputs),
         examples=examples,
         parameters=_parameters(source, fields.get("parameters") or {}),
     )
 
 
-def _mapping(
-    source: Source, place: Place, value: object, *, required: Sequence[str], optional: Sequence[str] = ()
-) -> dict[str, object]:
-    if not isinstance(value, dict):
-        start = "; start from: ctxrel prompts copy context_relevance" if value is None and not place else ""
-        source.fail(place, f"expected keys ({', '.join(required)}), found {_kind(value)}{start}")
-    known = (*required, *optional)
-    for key in value:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-            source.fail((*place, key), f"unknown key {key!r}; {hint}")
-    for key in required:
-        if key not in value:
-            source.fail(place, f"the key {key!r} is missing")
-    return value
+def _extended(source: Source, default_name: str, folder: Path, depth: int) -> Definition:
+    """A definition that asks what another one asks, and makes something else of the reply."""
+    fields = checks.mapping(source, (), source.value, required=("extends",), optional=_EXTENDING)
+    if depth == _DEPTH:
+        source.fail(("extends",), "evaluators extend each other without an end")
+    base = _load(checks.text(source, ("extends",), fields["extends"]), folder, depth + 1)
+    outputs = base.outputs
+    if "outputs" in fields:
+        outputs = build_outputs(source, fields["outputs"], base.inputs)
+        if [output.schema() for output in outputs] != [output.schema() for output in base.outputs]:
+            source.fail(
+                ("outputs",), f"an evaluator that extends {base.name!r} reads the same reply; keep the names and kinds"
+            )
+    scoring = read_scoring(source, fields["scoring"], outputs) if "scoring" in fields else base.scoring
+    own = {key: value for key, value in fields.items() if key != "extends"}
+    return replace(
+        base,
+        content={**base.content, **own},
+        name=_name(source, fields.get("name", default_name)),
+        description=checks.text(source, ("description",), fields.get("description") or base.description),
+        outputs=outputs,
+        scoring=scoring,
+    )
 
 
-def _kind(value: object) -> str:
-    return {dict: "keys", list: "a list", str: "a text", type(None): "nothing"}.get(type(value), repr(value))
+def _name(source: Source, value: object) -> str:
+    name = checks.text(source, ("name",), value)
+    if not _NAME.fullmatch(name):
+        source.fail(("name",), f"the name {name!r} may hold letters, digits, '_' and '-' and starts with a letter")
+    return name
 
 
-def _text(source: Source, place: Place, value: object) -> str:
-    if not isinstance(value, str):
-        source.fail(place, f"expected a text, found {_kind(value)}; put the text in quotes")
-    return value
-
-
-def _texts(source: Source, place: Place, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        source.fail(place, f"expected a list of texts, found {_kind(value)}")
-    return tuple(_text(source, (*place, number), item) for number, item in enumerate(value))
-
-
-def _choice(source: Source, place: Place, value: object, choices: Sequence[str]) -> str:
-    if value not in choices:
-        source.fail(place, f"{value!r} is none of: {', '.join(choices)}")
-    return str(value)
-
-
-def _output(source: Source, value: object) -> str:
-    if not isinstance(value, dict) or list(value.values()) != ["citations"]:
-        source.fail(("outputs",), "outputs must be one name and its kind, as in 'relevant_statements: citations'")
-    (name,) = value
-    if not _OUTPUT.fullmatch(name) or name in _ROW_KEYS:
-        source.fail(("outputs", name), f"an output cannot be called {name!r}; choose letters, digits and '_'")
-    return str(name)
+def _inputs(source: Source, value: object) -> dict[str, str]:
+    """Kinds by name, out of a list of names or of names with kinds."""
+    place = ("inputs",)
+    if isinstance(value, list):
+        names = checks.texts(source, place, value)
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            source.fail(place, f"the input {twice!r} stands twice")
+        value = {name: CONTEXTS if name == CONTEXTS else "text" for name in names}
+    if not isinstance(value, dict) or not value:
+        source.fail(place, f"expected names, as [question, contexts], found {checks.kind_of(value)}")
+    kinds = {name: checks.choice(source, (*place, name), kind, INPUT_KINDS) for name, kind in value.items()}
+    for name, kind in kinds.items():
+        if not _INPUT.fullmatch(name):
+            source.fail((*place, name), f"an input cannot be called {name!r}; choose letters, digits and '_'")
+        if (name == CONTEXTS) != (kind == CONTEXTS):
+            source.fail((*place, name), "the input 'contexts', and no other, is of the kind 'contexts'")
+        if name in ("question", "answer") and kind != "text":
+            source.fail((*place, name), f"the input {name!r} is of the kind 'text'")
+    return kinds
 
 
 def _instructions(source: Source, value: object, *, examples: bool) -> str:
     place = ("instructions",)
-    text = _text(source, place, value)
+    text = checks.text(source, place, value)
     if not text.strip():
         source.fail(place, "the instructions are empty")
     found = _PLACEHOLDER.findall(text)
@@ -195,30 +209,43 @@ def fill_placeholders(instructions: str, fillings: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda placeholder: fillings[placeholder[1]], instructions).strip()
 
 
-def _examples(source: Source, value: object, output: str) -> tuple[Example, ...]:
+def _examples(
+    source: Source, value: object, inputs: Mapping[str, str], outputs: tuple[Output[Any], ...]
+) -> tuple[Example, ...]:
     if not isinstance(value, list):
-        source.fail(("examples",), f"expected a list of examples, found {_kind(value)}")
-    return tuple(_example(source, ("examples", number), item, output) for number, item in enumerate(value))
+        source.fail(("examples",), f"expected a list of examples, found {checks.kind_of(value)}")
+    return tuple(_example(source, ("examples", number), item, inputs, outputs) for number, item in enumerate(value))
 
 
-def _example(source: Source, place: Place, value: object, output: str) -> Example:
-    parts = _mapping(source, place, value, required=("inputs", "outputs"))
-    inputs, inside = parts["inputs"], (*place, "inputs")
-    # Haystack's examples name the question in the plural.
-    question = "questions" if isinstance(inputs, dict) and "questions" in inputs else "question"
-    given = _mapping(source, inside, inputs, required=(question, "contexts"))
-    wanted = _mapping(source, (*place, "outputs"), parts["outputs"], required=(output,))
+def _example(
+    source: Source, place: Place, value: object, inputs: Mapping[str, str], outputs: tuple[Output[Any], ...]
+) -> Example:
+    parts = checks.mapping(source, place, value, required=("inputs", "outputs"), optional=(REASON,))
+    names = [output.name for output in outputs]
+    further = [key for output in outputs for key in output.schema() if key not in names]
+    reason = parts.get(REASON)
     return Example(
-        question=_text(source, (*inside, question), given[question]),
-        contexts=_texts(source, (*inside, "contexts"), given["contexts"]),
-        relevant_statements=_texts(source, (*place, "outputs", output), wanted[output]),
+        source=source,
         place=place,
+        inputs=_example_inputs(source, (*place, "inputs"), parts["inputs"], inputs),
+        outputs=checks.mapping(source, (*place, "outputs"), parts["outputs"], required=names, optional=further),
+        reason=None if reason is None else checks.text(source, (*place, REASON), reason),
     )
+
+
+def _example_inputs(source: Source, place: Place, value: object, kinds: Mapping[str, str]) -> dict[str, object]:
+    spelled = {
+        _PLURALS.get(key, key) if _PLURALS.get(key, key) in kinds and key not in kinds else key: key
+        for key in (value if isinstance(value, dict) else ())
+    }
+    given = checks.mapping(source, place, value, required=[spelled.get(name, name) for name in kinds])
+    read = {"text": checks.text, "texts": checks.texts, "contexts": checks.texts, "json": lambda *given: given[-1]}
+    return {name: read[kind](source, (*place, spelled[name]), given[spelled[name]]) for name, kind in kinds.items()}
 
 
 def _parameters(source: Source, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        source.fail(("parameters",), f"expected request parameters, found {_kind(value)}")
+        source.fail(("parameters",), f"expected request parameters, found {checks.kind_of(value)}")
     try:
         check_parameters(value)
     except DefinitionError as error:
@@ -226,7 +253,7 @@ def _parameters(source: Source, value: object) -> dict[str, object]:
     return value
 
 
-def check_parameters(parameters: dict[str, object]) -> None:
+def check_parameters(parameters: Mapping[str, object]) -> None:
     """Raise DefinitionError for a request parameter that ctxrel sets itself, or that can mean nothing."""
     for name, value in parameters.items():
         if name in _RESERVED:

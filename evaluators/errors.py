@@ -26,7 +26,7 @@ class CtxrelError(Exception):
     """Base of all errors that tell the user something; its text is one sentence that names the next step."""
 
 
-class UsageError(CtxrelError):
+class UsageError(CtxrelError, ValueError):
     """What was asked for cannot be done; nothing was sent."""
 
 
@@ -73,7 +73,7 @@ class OutputError(RunError):
     """Results or store cannot be written."""
 
 
-class RecordFailed(RunError):
+class RecordFailed(RunError, ValueError):
     """A record failed and the user asked to stop at the first one."""
 
 

@@ -1,154 +1,169 @@
-"""What an evaluator is, and the one that judges contexts by citations."""
+"""What an evaluator does: it makes requests of records, and scores of replies."""
 
-import difflib
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from .citations import (
-    NumberedRecord,
-    citation_schema,
-    locate_statement,
-    number_statements,
-    read_citations,
-    render_citations,
-    render_record,
-)
+import orjson
+
+from .case import CONTEXTS, Case, number_statements
 from .definition import Definition, Example, fill_placeholders, load_definition
+from .errors import Failure, FailureKind
+from .outputs.output import Figures, UnfitExample
+from .outputs.reason import REASON, reason
 from .prompt import Prompt, Request
 from .record import Record
 from .replies import Reply, read_object
-from .scoring import SCORERS
+
+Verdict = tuple[Any, ...]
+"""What was read from a reply: one entry for each output, of the output's own type."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluation:
     """The judgement of one record."""
 
-    score: float
-    """Between 0 and 1."""
-    outputs: dict[str, list[object]]
+    score: float | None
+    """Within the evaluator's range; None where it gives none."""
+    outputs: dict[str, object]
     """The evaluator's own columns of the result row."""
-
-
-class Task(Protocol):
-    """What is asked about one record in one request."""
-
-    def request(self) -> Request | None:
-        """The request, None where there is nothing to ask."""
-
-    def read(self, reply: Reply) -> set[int]:
-        """The verdict of a reply. Raises Failure."""
-
-    def halves(self) -> "tuple[Task, Task] | None":
-        """Two smaller tasks whose verdicts unite to this one's; None where it cannot be divided."""
-
-
-class Evaluator(Protocol):
-    """Turns records into tasks and verdicts into evaluations."""
-
-    name: str
-    prompt: str
-    """`name@hash` of the definition."""
-    empty_outputs: dict[str, list[object]]
-    """The outputs of a record that could not be judged."""
-
-    def task(self, record: Record) -> Task:
-        """What is to be asked about a record."""
-
-    def evaluate(self, task: Task, verdict: set[int]) -> Evaluation:
-        """The evaluation that a verdict stands for."""
+    facts: tuple[object, ...]
+    """What the evaluator's figures count, one entry for each output."""
 
 
 @dataclass(frozen=True, slots=True)
-class CitationTask:
-    """A numbered record to be judged by citing its relevant statements."""
+class Task:
+    """What is asked about one record, or about a part of it, in one request."""
 
-    record: NumberedRecord
-    static: Prompt
+    case: Case
+    evaluator: "Evaluator"
 
     def request(self) -> Request | None:
-        """The request, None where no context holds any text."""
-        return Request(self.static, render_record(self.record)) if any(self.record.contexts) else None
+        """The request, None where the verdict is clear without."""
+        idle = all(output.idle(self.case) for output in self.evaluator.asked)
+        return None if idle else Request(self.evaluator.static, self.case.render())
 
-    def read(self, reply: Reply) -> set[int]:
-        """Numbers of the relevant statements. Raises Failure."""
-        return read_citations(self.record, read_object(reply), self.static.name)
+    def nothing(self) -> Verdict:
+        """The verdict where there was nothing to ask."""
+        return tuple(output.nothing() for output in self.evaluator.outputs)
 
-    def halves(self) -> "tuple[CitationTask, CitationTask] | None":
-        """Two tasks with half of the contexts each, None for a single context."""
-        parts = self.record.halves()
-        return parts and (CitationTask(parts[0], self.static), CitationTask(parts[1], self.static))
+    def read(self, reply: Reply) -> Verdict:
+        """The verdict of a reply. Raises Failure."""
+        value = read_object(reply)
+        return tuple(output.read(value, self.case) for output in self.evaluator.outputs)
+
+    def halves(self) -> "tuple[Task, Task] | None":
+        """Two smaller tasks whose verdicts unite to this one's; None where it cannot be divided."""
+        parts = self.case.halves() if self.evaluator.divisible else None
+        return parts and (replace(self, case=parts[0]), replace(self, case=parts[1]))
+
+    def after(self, verdict: Verdict) -> "Task":
+        """The task as it is once an earlier part of the record has its verdict."""
+        found: dict[str, object] = {}
+        for output, part in zip(self.evaluator.outputs, verdict, strict=True):
+            found |= output.found(part)
+        return replace(self, case=replace(self.case, found=found)) if found else self
+
+    def unite(self, first: Verdict, second: Verdict) -> Verdict:
+        """The verdict over two parts."""
+        parts = zip(self.evaluator.outputs, first, second, strict=True)
+        return tuple(output.unite(one, other) for output, one, other in parts)
 
 
-class CitationEvaluator:
-    """Judges which sentences of the contexts are relevant to the question."""
+class Evaluator:
+    """Turns records into tasks and verdicts into evaluations, as its definition says."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, *, explain: bool = False) -> None:
+        """With `explain` the judge is asked for a reason as well. Raises DefinitionError."""
         self.definition = definition
         self.name = definition.name
         self.prompt = definition.version
-        self.empty_outputs: dict[str, list[object]] = {definition.output: [], "contexts": []}
-        self._score = SCORERS[definition.scoring]
+        """`name@hash` of the definition."""
+        self.inputs = definition.inputs
+        """Kinds of what it needs of a record, by name."""
+        self.asked = definition.outputs
+        self.outputs = definition.outputs
+        if explain and REASON not in {output.name for output in self.outputs}:
+            self.outputs = (*self.outputs, reason())
+        self.range = definition.scoring.range
+        self.divisible = CONTEXTS in self.inputs and all(output.divisible for output in self.outputs)
+        self._cites = any(output.divisible for output in self.asked)
+        self._numbered = any(output.numbered for output in self.asked)
         self.static = Prompt(
-            name=definition.output,
-            system=render_system(definition),
-            schema=citation_schema(definition.output),
+            name=self.outputs[0].name,
+            system=self._system(),
+            schema=self._schema(),
             parameters=definition.parameters,
+            form="+".join(output.kind for output in self.outputs) + " of " + ", ".join(sorted(self.inputs)),
         )
 
-    def task(self, record: Record) -> CitationTask:
-        """The record, its statements numbered."""
-        return CitationTask(number_statements(record.question, record.contexts), self.static)
+    @property
+    def empty_outputs(self) -> dict[str, object]:
+        """The outputs of a record that could not be judged."""
+        return {name: value for output in self.outputs for name, value in output.empty().items() if name != "score"}
 
-    def evaluate(self, task: Task, verdict: set[int]) -> Evaluation:
-        """Score, relevant statements verbatim, and a verdict with character spans for each context."""
-        assert isinstance(task, CitationTask)  # noqa: S101  # its own task() made it
-        statements = task.record.statements
-        relevant = [statement for statement in statements if statement.number in verdict]
+    def task(self, record: Record) -> Task:
+        """What is to be asked about a record. Raises Failure (`bad_input`) where it lacks an input."""
+        for name in self.inputs:
+            if problem := record.problems.get(name):
+                raise Failure(FailureKind.BAD_INPUT, problem)
+        return Task(self.case({name: record.input(name) for name in self.inputs}), self)
+
+    def case(self, inputs: Mapping[str, object]) -> Case:
+        """Inputs as the judge is to be shown them."""
+        if not self._cites:  # nobody asks which sentences there are
+            return Case(inputs)
+        contexts = inputs[CONTEXTS]
+        assert isinstance(contexts, tuple)  # noqa: S101  # records and examples hold no other
+        return Case(inputs, number_statements(contexts), self._numbered)
+
+    def evaluate(self, task: Task, verdict: Verdict) -> Evaluation:
+        """Score and columns of the whole record of a task."""
+        case, scoring = task.case, self.definition.scoring
+        pairs = list(zip(self.outputs, verdict, strict=True))
+        scored, value = pairs[scoring.position]
+        columns: dict[str, object] = {}
+        for output, part in pairs:
+            columns |= output.columns(part, case)
+        if scoring.rule == "value":  # the row has it already
+            columns.pop("score", None)
         return Evaluation(
-            score=self._score(len(relevant), len(statements)),
-            outputs={
-                self.definition.output: [statement.text for statement in relevant],
-                "contexts": [
-                    _context_verdict(len(context), [(s.start, s.end) for s in context if s.number in verdict])
-                    for context in task.record.contexts
-                ],
-            },
+            score=scoring.score(value, scored.marks(value, case)),
+            outputs=columns,
+            facts=tuple(output.fact(part, case) for output, part in pairs),
         )
 
+    def figures(self) -> list[Figures | None]:
+        """New figures, one entry for each output."""
+        return [output.figures() for output in self.outputs]
 
-def _context_verdict(statements: int, spans: list[tuple[int, int]]) -> dict[str, object]:
-    return {"relevant": bool(spans), "statements": statements, "relevant_statements": len(spans), "spans": spans}
+    def _schema(self) -> dict[str, object] | None:
+        """JSON schema of the reply; None where a value can be anything, which strict schemas cannot say."""
+        keys = {key: value for output in self.outputs for key, value in output.schema().items()}
+        if not all(keys.values()):
+            return None
+        return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+
+    def _system(self) -> str:
+        """The system message: instructions with output format and examples filled in. Raises DefinitionError."""
+        forms = [form for output in self.outputs for form in output.form().items()]
+        output_format = "{" + ", ".join(f'"{key}": {form}' for key, form in forms) + "}"
+        examples = "\n\n".join(map(self._render_example, self.definition.examples))
+        return fill_placeholders(self.definition.instructions, {"output_format": output_format, "examples": examples})
+
+    def _render_example(self, example: Example) -> str:
+        case = self.case(example.inputs)
+        reply: dict[str, object] = {}
+        try:
+            for output in self.asked:
+                reply |= output.example(example.outputs, case)
+        except UnfitExample as unfit:
+            example.source.fail((*example.place, "outputs", *unfit.place), str(unfit))
+        if len(self.outputs) > len(self.asked) and example.reason:
+            reply[REASON] = example.reason
+        return f"Input: {case.render()}\nOutput: {orjson.dumps(reply).decode()}"
 
 
-def load_evaluator(name_or_path: str) -> CitationEvaluator:
+def load_evaluator(name_or_path: str, *, explain: bool = False) -> Evaluator:
     """The evaluator of a built-in name or a YAML file. Raises DefinitionError."""
-    return CitationEvaluator(load_definition(name_or_path))
-
-
-def render_system(definition: Definition) -> str:
-    """The system message: instructions with output format and examples filled in. Raises DefinitionError."""
-    examples = "\n\n".join(_render_example(definition, example) for example in definition.examples)
-    output_format = f'{{"{definition.output}": [numbers of sentences]}}'
-    return fill_placeholders(definition.instructions, {"output_format": output_format, "examples": examples})
-
-
-def _render_example(definition: Definition, example: Example) -> str:
-    record = number_statements(example.question, example.contexts)
-    numbers: set[int] = set()
-    for index, statement in enumerate(example.relevant_statements):
-        found = locate_statement(record, statement)
-        if not found:
-            place = (*example.place, "outputs", definition.output, index)
-            definition.source.fail(
-                place,
-                f"the statement {statement!r} is no sentence of the example's contexts; copy it verbatim"
-                f"{_nearest(statement, record)}",
-            )
-        numbers.update(found)
-    return f"Input: {render_record(record)}\nOutput: {render_citations(definition.output, sorted(numbers))}"
-
-
-def _nearest(text: str, record: NumberedRecord) -> str:
-    near = difflib.get_close_matches(text, [statement.text for statement in record.statements], n=1)
-    return f", the nearest is {near[0]!r}" if near else ""
+    return Evaluator(load_definition(name_or_path), explain=explain)

@@ -3,32 +3,17 @@
 import asyncio
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Protocol
 
 from .errors import Failure, FailureKind
-from .evaluator import Evaluation, Evaluator, Task
+from .evaluator import Evaluation, Evaluator, Task, Verdict
 from .judges.asking import Asker
+from .memory import Memory
 from .prompt import Prompt, Request
 from .record import Record
-from .replies import Reply, Usage
+from .replies import Reply, Usage, is_repaired
+from .tokens import most_tokens
 
 _FAILED = 10_000
-
-
-class Memory(Protocol):
-    """Where replies are kept."""
-
-    def replies(self, key: bytes) -> list[Reply]:
-        """All replies to a request, in the order of their arrival."""
-
-    def keep_reply(self, key: bytes, reply: Reply) -> None:
-        """Add a reply."""
-
-    def failure(self, key: bytes) -> FailureKind | None:
-        """Why the request failed when it was last asked, None where it did not."""
-
-    def keep_failure(self, key: bytes, failure: Failure) -> None:
-        """Note a failure."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -43,6 +28,8 @@ class Outcome:
     """Requests the record was divided into; 0 where there was nothing to ask."""
     reused: int = 0
     """How many of the requests were answered from memory, or by one that was in flight for another record."""
+    repaired: bool = False
+    """Whether a reply that the verdict was read from had something around its object."""
 
     @property
     def usage(self) -> Usage:
@@ -61,13 +48,16 @@ class Outcome:
 class Judging:
     """Judges records with one judge and one memory."""
 
-    def __init__(self, asker: Asker, memory: Memory) -> None:
+    def __init__(self, asker: Asker, memory: Memory, *, max_input_tokens: int | None = None) -> None:
+        """Records of more than `max_input_tokens`, the prompt included, are divided before they are asked about."""
         self.asker = asker
+        self._most = max_input_tokens
         self._memory = memory
         self._under_way: dict[bytes, asyncio.Task[None]] = {}
         # In this run, the latest: a record that failed is not paid for again where it stands twice in a log.
         self._failed: dict[bytes, Failure] = {}
         self._fingerprints: dict[Prompt, bytes] = {}
+        self._lengths: dict[Prompt, int] = {}
 
     async def judge(self, record: Record, evaluator: Evaluator) -> Outcome:
         """The outcome; failures are data in it. Raises RunError where no record can be judged."""
@@ -89,28 +79,51 @@ class Judging:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _verdict(self, task: Task, outcome: Outcome) -> set[int]:
+    async def _verdict(self, task: Task, outcome: Outcome) -> Verdict:
         request = task.request()
         if request is None:
-            return set()
+            return task.nothing()
         key = self._key(request)
         outcome.requests += 1
         verdict = self._remembered(task, key, outcome)
         if verdict is not None:
             outcome.reused += 1
             return verdict
-        halves = task.halves()
-        if not halves or self._memory.failure(key) is not FailureKind.CONTEXT_TOO_LONG:
+        halves = task.halves() if self._does_not_fit(request, key) else None
+        if halves is None:
+            self._refuse_too_long(request)
             try:
                 return await self._new_verdict(task, request, key, outcome)
             except Failure as failure:
-                if not halves or failure.kind is not FailureKind.CONTEXT_TOO_LONG:
+                halves = task.halves() if failure.kind is FailureKind.CONTEXT_TOO_LONG else None
+                if halves is None:
                     raise
         outcome.requests -= 1
         first = await self._verdict(halves[0], outcome)
-        return first | await self._verdict(halves[1], outcome)
+        return task.unite(first, await self._verdict(halves[1].after(first), outcome))
 
-    async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> set[int]:
+    def _does_not_fit(self, request: Request, key: bytes) -> bool:
+        """Whether it is known that a request is too long."""
+        return self._exceeds(request) > 0 or self._memory.failure(key) is FailureKind.CONTEXT_TOO_LONG
+
+    def _refuse_too_long(self, request: Request) -> None:
+        if over := self._exceeds(request):
+            raise Failure(
+                FailureKind.CONTEXT_TOO_LONG,
+                f"about {over:,} tokens of input, which cannot be divided further; "
+                f"--max-input-tokens allows {self._most:,}",
+            )
+
+    def _exceeds(self, request: Request) -> int:
+        """The tokens of a request that has more than it may have, else 0."""
+        if self._most is None:
+            return 0
+        if request.prompt not in self._lengths:
+            self._lengths[request.prompt] = most_tokens(request.prompt.system)
+        tokens = self._lengths[request.prompt] + most_tokens(request.user)
+        return tokens if tokens > self._most else 0
+
+    async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> Verdict:
         """The verdict as the memory has it once it was asked for: the first that arrived, whoever asked."""
         try:
             if earlier := self._failed.get(key):
@@ -146,7 +159,7 @@ class Judging:
                 del self._failed[next(iter(self._failed))]
             raise
 
-    def _remembered(self, task: Task, key: bytes, outcome: Outcome) -> set[int] | None:
+    def _remembered(self, task: Task, key: bytes, outcome: Outcome) -> Verdict | None:
         """The verdict of the first reply that has one; the outcome is told of the replies up to it."""
         replies = self._memory.replies(key)
         for number, reply in enumerate(replies, start=1):
@@ -155,6 +168,7 @@ class Judging:
             except Failure:
                 continue
             outcome.replies += replies[:number]
+            outcome.repaired |= is_repaired(reply)
             return verdict
         return None
 

@@ -14,10 +14,12 @@ class Prompt:
     """Name of the reply's schema."""
     system: str
     """Instructions, output format and examples."""
-    schema: dict[str, object]
-    """JSON schema of the reply, strict."""
+    schema: dict[str, object] | None
+    """JSON schema of the reply, strict; None where its values can be anything."""
     parameters: dict[str, object] = field(default_factory=dict)
     """Request parameters the evaluator's definition asks for."""
+    form: str = ""
+    """Kinds of the outputs and names of the inputs: all that a judge without language has to go by."""
 
 
 @dataclass(frozen=True, slots=True)

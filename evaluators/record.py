@@ -1,6 +1,7 @@
 """The unit of evaluation: one question with what was retrieved for it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,5 +18,17 @@ class Record:
     contexts: tuple[str, ...] = ()
     """Retrieved texts in retrieval order; blank ones keep their place."""
     answer: str | None = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """Further inputs of evaluators, by name."""
     problem: str | None = None
-    """Why the line is no usable record; None where it is one."""
+    """Why the line is no usable record at all; None where it is one."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Why single inputs cannot be used, by their names."""
+
+    def input(self, name: str) -> object:
+        """An evaluator's input."""
+        if name == "question":
+            return self.question
+        if name == "contexts":
+            return self.contexts
+        return self.answer if name == "answer" else self.fields[name]

@@ -39,6 +39,11 @@ class Reply:
     refusal: str | None = None
 
 
+def is_repaired(reply: Reply) -> bool:
+    """Whether a reply that could be read had something around its object: a fence, a BOM, a think block."""
+    return not (reply.text or "").lstrip().startswith("{")
+
+
 def read_object(reply: Reply) -> dict[str, object]:
     """The JSON object of a reply.
 

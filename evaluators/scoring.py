@@ -1,15 +1,118 @@
-"""From verdicts to a score: pure functions, so that a changed rule costs no call."""
+"""From a verdict to a score: pure functions, so that a changed rule costs no call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .checks import choice, closest, kind_of, number
+from .outputs.output import UNIT, Marks, Output, Range
+from .yaml_source import Source
+
+_PLACE = ("scoring",)
+_NONE = "none"
+_LABELS = "labels"
 
 
-def score_any(relevant: int, total: int) -> float:  # noqa: ARG001  # one signature for all rules
-    """1 if anything is relevant, else 0: the binary reading of context relevance."""
-    return 1 if relevant else 0
+def score_any(marks: Marks) -> float:
+    """1 if there is any mark, else 0: the binary reading of context relevance."""
+    return 1 if marks.total else 0
 
 
-def score_share(relevant: int, total: int) -> float:
-    """Share of the statements that are relevant, 0 to 1; 0 without statements."""
-    return relevant / total if total else 0
+def score_mean(marks: Marks) -> float:
+    """Mean of the marks, as the share of relevant statements; 0 without any."""
+    return marks.total / marks.number if marks.number else 0
 
 
-SCORERS = {"any": score_any, "share": score_share}
+def score_value(marks: Marks) -> float:
+    """The one mark."""
+    return int(marks.total) if marks.total == int(marks.total) else marks.total
+
+
+RULES: dict[str, Callable[[Marks], float]] = {
+    "any": score_any,
+    "share": score_mean,
+    "mean": score_mean,
+    "value": score_value,
+}
 """By the name that stands under `scoring` in an evaluator's YAML."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """How an evaluator's verdict becomes its score."""
+
+    rule: str
+    """One of RULES, `labels` or `none`."""
+    position: int = 0
+    """Which output it is applied to."""
+    labels: Mapping[str, float] = field(default_factory=dict)
+    """The score of each label."""
+    range: Range = UNIT
+    """Between which numbers the score can be."""
+
+    def score(self, verdict: object, marks: Marks) -> float | None:
+        """The score; None where the evaluator has none."""
+        if self.rule == _NONE:
+            return None
+        return self.labels[str(verdict)] if self.rule == _LABELS else RULES[self.rule](marks)
+
+    def describe(self, outputs: Sequence[Output[Any]]) -> str:
+        """The rule in a word or two."""
+        if self.rule == _NONE:
+            return _NONE
+        if self.rule == _LABELS:
+            return ", ".join(f"{label} {score:g}" for label, score in self.labels.items())
+        return self.rule if len(outputs) == 1 else f"{self.rule} of {outputs[self.position].name}"
+
+
+def read_scoring(source: Source, value: object, outputs: Sequence[Output[Any]]) -> Scoring:
+    """The rule of a definition: a rule's name, `{rule: output}`, or a score for each label. Raises DefinitionError."""
+    if value is None or value == _NONE:
+        return Scoring(rule=_NONE, range=Range(None, None))
+    if isinstance(value, dict):
+        names = {output.name for output in outputs}
+        if len(value) == 1 and set(value) <= RULES.keys() and set(value.values()) <= names:
+            ((rule, name),) = value.items()
+            return _rule(source, rule, [(at, output) for at, output in enumerate(outputs) if output.name == name])
+        return _labels(source, value, outputs)
+    if isinstance(value, str):
+        return _rule(source, choice(source, _PLACE, value, (*RULES, _NONE)), list(enumerate(outputs)))
+    return source.fail(
+        _PLACE, f"expected {', '.join(RULES)}, {_NONE} or a score for each label, found {kind_of(value)}"
+    )
+
+
+def _rule(source: Source, rule: str, outputs: Sequence[tuple[int, Output[Any]]]) -> Scoring:
+    fitting = [(at, output) for at, output in outputs if rule in output.rules]
+    if not fitting:
+        there = "; ".join(f"{output.name} ({output.kind}) takes {_taken(output)}" for _, output in outputs)
+        source.fail(_PLACE, f"the rule {rule!r} fits no output: {there}")
+    if len(fitting) > 1:
+        first = fitting[0][1].name
+        source.fail(_PLACE, f"the rule {rule!r} fits several outputs; say which: scoring: {{{rule}: {first}}}")
+    ((position, output),) = fitting
+    return Scoring(rule=rule, position=position, range=UNIT if rule in ("any", "share") else output.range)
+
+
+def _taken(output: Output[Any]) -> str:
+    names = ["a score for each label" if rule == _LABELS else rule for rule in output.rules]
+    return ", ".join([*names, _NONE])
+
+
+def _labels(source: Source, value: dict[str, object], outputs: Sequence[Output[Any]]) -> Scoring:
+    labelled = [(at, getattr(output, _LABELS)) for at, output in enumerate(outputs) if _LABELS in output.rules]
+    if not labelled:
+        source.fail(_PLACE, f"no output is a label; expected {', '.join(RULES)} or {_NONE}")
+    position, known = next(((at, known) for at, known in labelled if set(value) & set(known)), labelled[0])
+    for label in value:
+        if label not in known:
+            source.fail(
+                (*_PLACE, label), f"{label!r} is no label of {outputs[position].name!r}; {closest(label, known)}"
+            )
+    for label in known:
+        if label not in value:
+            source.fail(_PLACE, f"the label {label!r} of {outputs[position].name!r} has no score")
+    scores = {label: number(source, (*_PLACE, label), score) for label, score in value.items()}
+    return Scoring(
+        rule=_LABELS, position=position, labels=scores, range=Range(min(scores.values()), max(scores.values()))
+    )

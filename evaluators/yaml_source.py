@@ -49,6 +49,8 @@ def parse_yaml(text: str, name: str) -> Source:
         mark = error.problem_mark or error.context_mark
         hint = "; put a text that holds ': ' in quotes" if "mapping values" in str(error.problem) else ""
         raise DefinitionError(f"{name}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem}{hint}") from None
+    except DefinitionError:
+        raise
     except (yaml.YAMLError, ValueError) as error:
         raise DefinitionError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
     except RecursionError:

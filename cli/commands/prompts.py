@@ -8,7 +8,7 @@ import typer
 
 from ...evaluators.definition import Definition, built_in_names, built_in_text, load_definition
 from ...evaluators.errors import DefinitionError, UsageError
-from ...evaluators.evaluator import CitationEvaluator, render_system
+from ...evaluators.evaluator import Evaluator, load_evaluator
 from ..console import show_table, write_error, write_out
 
 app = typer.Typer(
@@ -21,8 +21,8 @@ app = typer.Typer(
 def list_prompts() -> None:
     """List the built-in evaluators."""
     definitions = [load_definition(name) for name in built_in_names()]
-    rows = [[definition.version, definition.scoring, definition.description] for definition in definitions]
-    show_table("", ["evaluator", "scoring", "what it judges"], rows, to_stderr=False)
+    rows = [[definition.name, ", ".join(definition.inputs), definition.description] for definition in definitions]
+    show_table("", ["evaluator", "needs", "what it judges"], rows, to_stderr=False)
 
 
 @app.command("show", epilog="Example: ctxrel prompts show context_relevance --rendered")
@@ -32,10 +32,11 @@ def show(
     rendered: Annotated[
         bool, typer.Option("--rendered", help="Show the system message as the judge receives it.")
     ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="With --rendered: as it is under --explain.")] = False,
 ) -> None:
     """Print an evaluator's YAML, or the message it becomes."""
-    definition = load_definition(name)
-    write_out(render_system(definition) if rendered else _text_of(name))
+    evaluator = load_evaluator(name, explain=explain)
+    write_out(evaluator.static.system if rendered else _text_of(name))
 
 
 @app.command("copy", epilog="Example: ctxrel prompts copy context_relevance mine.yaml")
@@ -68,7 +69,7 @@ def check(
     for name in files:
         try:
             definition = load_definition(name)
-            CitationEvaluator(definition)
+            Evaluator(definition)
             write_out(f"{name}: fine; {_facts(definition)}")
         except DefinitionError as error:
             wrong.append(str(error))
@@ -77,7 +78,8 @@ def check(
 
 
 def _facts(definition: Definition) -> str:
-    return f"{definition.version}, {len(definition.examples)} examples, scoring {definition.scoring}"
+    scoring = definition.scoring.describe(definition.outputs)
+    return f"{definition.version}, {len(definition.examples)} examples, scoring {scoring}"
 
 
 def _text_of(name: str) -> str:

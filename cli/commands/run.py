@@ -64,6 +64,10 @@ def run(
     ] = None,
     answer_field: Annotated[str | None, typer.Option(metavar="PATH", help="Where the answer stands.")] = None,
     id_field: Annotated[str | None, typer.Option(metavar="PATH", help="Where the record's id stands.")] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")] = None,
     store: Annotated[
         Path | None,
@@ -75,6 +79,13 @@ def run(
     attempts: Annotated[
         int, typer.Option(min=1, max=100, metavar="N", help="Attempts at a record before it is an error row.")
     ] = 5,
+    max_input_tokens: Annotated[
+        int | None,
+        typer.Option(min=100, metavar="N", help="Divide longer records over several requests; 3 bytes are a token."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Ask for a short reason beside each verdict; it costs tokens.")
+    ] = False,
     raise_on_failure: Annotated[
         bool, typer.Option("--raise-on-failure", help="Stop at the first failed record; what was judged stays.")
     ] = False,
@@ -94,11 +105,9 @@ def run(
         api_key_env=api_key_env,
         parameters=parse_parameters(param or []),
         concurrency=concurrency,
-        fields=Fields(
-            question=_path(question_field),
-            contexts=_path(contexts_field),
-            answer=_path(answer_field),
-            id=_path(id_field),
+        fields=parse_fields(
+            {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
+            field or [],
         ),
         limit=limit,
         output=output,
@@ -106,6 +115,8 @@ def run(
         raise_on_failure=raise_on_failure,
         timeout=timeout,
         attempts=attempts,
+        explain=explain,
+        max_input_tokens=max_input_tokens,
     )
     reporter = Reporter(progress)
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
@@ -133,8 +144,18 @@ def parse_parameters(given: list[str]) -> dict[str, object]:
     return parameters
 
 
-def _path(text: str | None) -> FieldPath | None:
-    return None if text is None else FieldPath(text)
+def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
+    """Fields from the options for single ones and from NAME=PATH. Raises UsageError."""
+    paths = {name: FieldPath(path) for name, path in named.items() if path is not None}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"{text!r} names no field; write --field NAME=PATH, as tone=meta.tone")
+        if name in paths:
+            raise UsageError(f"the field of {name!r} is named twice")
+        paths[name] = FieldPath(path)
+    own = {name: paths.pop(name, None) for name in named}
+    return Fields(**own, others=paths)
 
 
 def _finish(ending: Ending, *, quiet: bool) -> None:

@@ -1,15 +1,22 @@
 """Where a log keeps what a record is made of."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ...evaluators.record import Record
 from .paths import FieldPath, Missing
 from .source import Row
-from .texts import Unfit, contexts_of, id_of, question_of
+from .texts import Unfit, contexts_of, id_of, json_of, question_of, text_of
 
-_Value = TypeVar("_Value")
+READINGS: dict[str, Callable[[object], object]] = {
+    "text": text_of,
+    "texts": contexts_of,
+    "contexts": contexts_of,
+    "json": json_of,
+}
+"""How an input is read, by its kind."""
+Needs = Mapping[str, str]
+"""Kinds of the inputs that the evaluators of a run need, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,59 +27,71 @@ class Fields:
     contexts: FieldPath | None = None
     answer: FieldPath | None = None
     id: FieldPath | None = None
+    others: Mapping[str, FieldPath] = field(default_factory=dict)
+    """Those of further inputs, by the inputs' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mapping:
+class Layout:
     """Where a log keeps what a record is made of."""
 
-    question: FieldPath
-    contexts: FieldPath
-    answer: FieldPath | None
+    inputs: Mapping[str, FieldPath]
+    """By the inputs' names; some of them may be there without anybody needing them."""
     id: FieldPath | None
+    needs: Needs
 
     @property
     def columns(self) -> frozenset[str]:
-        """The top-level fields that are needed."""
-        return frozenset(path.top for path in (self.question, self.contexts, self.answer, self.id) if path)
+        """The top-level fields that are read."""
+        return frozenset(path.top for _, path in self._paths())
 
     def describe(self) -> str:
-        """The mapping in a line."""
-        pairs = (("question", self.question), ("contexts", self.contexts), ("answer", self.answer), ("id", self.id))
-        return ", ".join(f"{role} ← {path.text}" for role, path in pairs if path)
+        """The layout in a line."""
+        return ", ".join(f"{role} ← {path.text}" for role, path in self._paths())
 
     def record(self, row: Row, index: int) -> Record:
-        """The record a row holds; one with a `problem` where it holds none."""
+        """The record a row holds; one with problems where it does not hold what is needed."""
         if row.value is None:
             return Record(index=index, id=str(index), where=row.where, problem=row.problem)
-        name = id_of(optional(self.id, row.value), index)
-        question, contexts, problem = "", cast(tuple[str, ...], ()), None
-        try:
-            question = _read(self.question, question_of, row)
-            contexts = _read(self.contexts, contexts_of, row)
-        except Unfit as unfit:
-            problem = str(unfit)
-        answer = optional(self.answer, row.value)
+        values: dict[str, object] = {}
+        problems: dict[str, str] = {}
+        for name, path in self.inputs.items():
+            try:
+                values[name] = _read(path, reading_of(name, self.needs), row.where, row.value)
+            except Unfit as unfit:
+                if name in self.needs:
+                    problems[name] = str(unfit)
         return Record(
             index=index,
-            id=name,
+            id=id_of(optional(self.id, row.value), index),
             where=row.where,
-            question=question,
-            contexts=contexts,
-            answer=answer if isinstance(answer, str) else None,
-            problem=problem,
+            question=values.pop("question", ""),  # type: ignore[arg-type]  # its reading gives texts
+            contexts=values.pop("contexts", ()),  # type: ignore[arg-type]  # its reading gives tuples of texts
+            answer=values.pop("answer", None),  # type: ignore[arg-type]  # its reading gives texts
+            fields=values,
+            problems=problems,
         )
 
+    def _paths(self) -> Iterator[tuple[str, FieldPath]]:
+        yield from self.inputs.items()
+        if self.id:
+            yield "id", self.id
 
-def _read(path: FieldPath, convert: Callable[[object], _Value], row: Row) -> _Value:
+
+def reading_of(name: str, needs: Needs) -> Callable[[object], object]:
+    """What makes an input of the value that stands for it. It raises Unfit."""
+    return question_of if name == "question" else READINGS[needs.get(name, "text")]
+
+
+def _read(path: FieldPath, read: Callable[[object], object], where: str, record: dict[str, object]) -> object:
     try:
-        value = path.get(row.value or {})
+        value = path.get(record)
     except Missing:
-        raise Unfit(f"{row.where}: the field {path.text!r} is missing") from None
+        raise Unfit(f"{where}: the field {path.text!r} is missing") from None
     try:
-        return convert(value)
+        return read(value)
     except Unfit as unfit:
-        raise Unfit(f"{row.where}: the field {path.text!r} {unfit}") from None
+        raise Unfit(f"{where}: the field {path.text!r} {unfit}") from None
 
 
 def optional(path: FieldPath | None, value: dict[str, object]) -> object:

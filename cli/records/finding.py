@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from ...evaluators.errors import InputError
-from .fields import Fields, Mapping, optional
+from .fields import Fields, Layout, Needs, optional, reading_of
 from .paths import FieldPath, Missing
 from .source import Row
-from .texts import Unfit, contexts_of, question_of
+from .texts import Unfit, contexts_of, question_of, text_of
 
 # Names of Haystack, Ragas, DeepEval, TruLens, Azure AI, promptflow, Phoenix, LangChain and LlamaIndex logs.
 # A name of an earlier group says more: DeepEval's `context` is the ideal one, `retrieval_context` the retrieved.
@@ -69,20 +69,44 @@ _Reading = Callable[[object], object]
 _SHOWN = 30
 
 
-def find_mapping(rows: Sequence[Row], fields: Fields, name: str) -> Mapping:
-    """The mapping of a log by its first rows. Raises InputError that shows the flag to use."""
+def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) -> Layout:
+    """The layout of a log by its first rows. Raises InputError that shows the flag to use."""
     values = [row.value for row in rows if row.value is not None]
     if not rows:
         raise InputError(f"{name!r} is empty: it holds no records")
     if not values:
         raise InputError(f"{rows[0].problem}; no line at the beginning is a JSON object, is this JSON Lines?")
     finder = _Finder(values, name)
-    return Mapping(
-        question=finder.required("question", fields.question, _QUESTION, [question_of], question_of),
-        contexts=finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words], contexts_of),
-        answer=finder.optional("answer", fields.answer, _ANSWER),
+    found = {
+        "question": _question(finder, fields, needs),
+        "contexts": _contexts(finder, fields) if "contexts" in needs else None,
+        "answer": _answer(finder, fields, needs),
+    }
+    for role in needs:
+        if role not in found:
+            read = reading_of(role, needs)
+            found[role] = finder.required(role, fields.others.get(role), [[role]], [read], read)
+    return Layout(
+        inputs={role: path for role, path in found.items() if path},
         id=finder.optional("id", fields.id, _ID),
+        needs=needs,
     )
+
+
+def _question(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None:
+    if "question" in needs:
+        return finder.required("question", fields.question, _QUESTION, [question_of], question_of)
+    return finder.optional("question", fields.question, _QUESTION)
+
+
+def _contexts(finder: "_Finder", fields: Fields) -> FieldPath:
+    return finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words], contexts_of)
+
+
+def _answer(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None:
+    if "answer" in needs:
+        return finder.required("answer", fields.answer, _ANSWER, [text_of], text_of)
+    return finder.optional("answer", fields.answer, _ANSWER)
 
 
 class _Finder:
@@ -120,7 +144,7 @@ class _Finder:
     def _only(self, role: str, found: list[FieldPath]) -> FieldPath:
         if len(found) > 1:
             names = " or ".join(repr(path.text) for path in found)
-            raise InputError(f"{self._name}: the {role} may be {names}; choose with --{role}-field {found[0].text}")
+            raise InputError(f"{self._name}: the {role} may be {names}; choose with {_flag(role, found[0].text)}")
         return found[0]
 
     def optional(self, role: str, named: FieldPath | None, groups: Iterable[Sequence[str]]) -> FieldPath | None:
@@ -144,7 +168,7 @@ class _Finder:
 
     def _fail(self, role: str, what: str) -> NoReturn:
         shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
-        raise InputError(f"{self._name}: {what}; name the {role} with --{role}-field (there are: {shown})")
+        raise InputError(f"{self._name}: {what}; name the {role} with {_flag(role, '')} (there are: {shown})")
 
     def _present(self, group: Sequence[str]) -> list[FieldPath]:
         """Paths of the group that the log has, as it spells them, whatever they hold."""
@@ -167,6 +191,13 @@ class _Finder:
             else:
                 return None
         return reason or f"is null in the first {len(self._values)} records"
+
+
+def _flag(role: str, path: str) -> str:
+    """The option that names a field."""
+    if role in ("question", "contexts", "answer", "id"):
+        return f"--{role}-field {path}".strip()
+    return f"--field {role}={path or 'PATH'}"
 
 
 def _has(value: dict[str, object], path: FieldPath) -> bool:

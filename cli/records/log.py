@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ...evaluators.errors import InputError
 from ...evaluators.record import Record
-from .fields import Fields, Mapping
-from .finding import find_mapping
+from .fields import Fields, Layout, Needs
+from .finding import find_layout
 from .jsonl import BOM, JsonLinesFile, JsonLinesPipe
 from .parquet import MAGIC, ParquetFile
 from .source import Source
@@ -36,7 +36,7 @@ class Position(NamedTuple):
 class Log:
     """Records of one or several files, in order."""
 
-    def __init__(self, parts: Sequence[tuple[Source, Mapping]], *, limit: int | None) -> None:
+    def __init__(self, parts: Sequence[tuple[Source, Layout]], *, limit: int | None) -> None:
         self._parts = parts
         self._limit = limit
 
@@ -45,11 +45,11 @@ class Log:
         """The files, as they are named in messages."""
         return [source.name for source, _ in self._parts]
 
-    def mappings(self) -> dict[str, list[str]]:
-        """Each mapping in a line, with the files it holds for."""
+    def layouts(self) -> dict[str, list[str]]:
+        """Each layout in a line, with the files it holds for."""
         found: dict[str, list[str]] = {}
-        for source, mapping in self._parts:
-            found.setdefault(mapping.describe(), []).append(source.name)
+        for source, layout in self._parts:
+            found.setdefault(layout.describe(), []).append(source.name)
         return found
 
     def records(self) -> Iterator[Position]:
@@ -65,17 +65,17 @@ class Log:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         index = 0
         before = 0.0
-        for source, mapping in self._parts:
-            for row in source.rows(mapping.columns):
-                yield Position(mapping.record(row, index), (before + row.done) / total if total else None)
+        for source, layout in self._parts:
+            for row in source.rows(layout.columns):
+                yield Position(layout.record(row, index), (before + row.done) / total if total else None)
                 index += 1
             before += source.size or 0
 
 
-def open_log(inputs: Sequence[str], fields: Fields, *, limit: int | None = None) -> Log:
+def open_log(inputs: Sequence[str], fields: Fields, needs: Needs, *, limit: int | None = None) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
     sources = [_open_pipe(STDIN_NAME, 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
-    return Log([(source, _map(source, fields)) for source in sources], limit=limit)
+    return Log([(source, _lay_out(source, fields, needs)) for source in sources], limit=limit)
 
 
 def _expand(inputs: Sequence[str]) -> list[str]:
@@ -131,15 +131,15 @@ def _open_pipe(name: str, descriptor: int) -> JsonLinesPipe:
     return JsonLinesPipe(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
 
 
-def _map(source: Source, fields: Fields) -> Mapping:
-    """The mapping by the first rows; a pipe is asked for no more of them than it takes."""
+def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
+    """The layout by the first rows; a pipe is asked for no more of them than it takes."""
     if source.size is not None:
-        return find_mapping(source.peek(_PROBED), fields, source.name)
+        return find_layout(source.peek(_PROBED), fields, needs, source.name)
     for most in range(1, _PROBED):
         rows = source.peek(most)
         try:
-            return find_mapping(rows, fields, source.name)
+            return find_layout(rows, fields, needs, source.name)
         except InputError:
             if len(rows) < most:
                 raise
-    return find_mapping(source.peek(_PROBED), fields, source.name)
+    return find_layout(source.peek(_PROBED), fields, needs, source.name)

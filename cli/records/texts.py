@@ -38,6 +38,22 @@ def question_of(value: object) -> str:
     return replace_surrogates(value)
 
 
+def text_of(value: object) -> str:
+    """A text, as it is or inside of an object; it may be empty. Raises Unfit."""
+    return _text_of(value)
+
+
+def json_of(value: object) -> object:
+    """A value as JSON can hold it: dates and decimals of tables become texts. Raises Unfit."""
+    if value is None:
+        raise Unfit("is null")
+    try:
+        plain = orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # a lone surrogate
+        raise Unfit(f"is {_kind(value)} that JSON cannot hold") from None
+    return orjson.loads(plain)
+
+
 def contexts_of(value: object) -> tuple[str, ...]:
     """The texts of contexts: of a list, of one text or of one object. Raises Unfit.
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ...evaluators.errors import OutputError, RunError, UsageError
-from ...evaluators.evaluator import CitationEvaluator, load_evaluator
+from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
 from ...evaluators.judges.endpoint import Endpoint, find_endpoint
 from ...evaluators.judges.judge import Judge
-from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge
+from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge, check_offline
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Fields, Log, open_log
@@ -49,6 +49,8 @@ class RunOptions:
     raise_on_failure: bool
     timeout: float
     attempts: int
+    explain: bool
+    max_input_tokens: int | None
 
 
 class Reporter(Protocol):
@@ -74,7 +76,7 @@ class Plan:
     options: RunOptions
     endpoint: Endpoint | None
     """None for the offline judge."""
-    evaluators: Sequence[CitationEvaluator]
+    evaluators: Sequence[Evaluator]
     log: Log
     folder: Path | None
     """None where the rows go to standard output."""
@@ -99,16 +101,19 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
 
     Raises UsageError.
     """
-    evaluators = _load_evaluators(options.evaluators)
+    evaluators = _load_evaluators(options)
     endpoint = None if options.model == OFFLINE else _find_endpoint(options)
+    if endpoint is None:
+        check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
-    log = open_log(options.inputs, options.fields, limit=options.limit)
+    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
+    log = open_log(options.inputs, options.fields, needs, limit=options.limit)
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
-    for mapping, names in log.mappings().items():
+    for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        reporter.note(f"{names[0]}{more}: {mapping}")
+        reporter.note(f"{names[0]}{more}: {layout}")
     plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
@@ -139,14 +144,14 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     if folder:
         remove_summary(folder)
     store.begin_run(started.timestamp())
-    judging = Judging(asker, store)
+    judging = Judging(asker, store, max_input_tokens=options.max_input_tokens)
     runner = Runner(plan.log, plan.evaluators, judging, results, raise_on_failure=options.raise_on_failure)
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
         error = Interrupted(error.number, "; run the same command again to go on")
     setting = Setting(
         files=plan.log.names,
-        fields=list(plan.log.mappings()),
+        fields=list(plan.log.layouts()),
         results=results.name,
         configuration=_configuration(plan, asker.judge),
         started=started,
@@ -198,11 +203,20 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
         reporter.progress(runner.course, asker, ended=True)
 
 
-def _load_evaluators(names: Sequence[str]) -> list[CitationEvaluator]:
-    evaluators = [load_evaluator(name) for name in names]
+def _load_evaluators(options: RunOptions) -> list[Evaluator]:
+    evaluators = [load_evaluator(name, explain=options.explain) for name in options.evaluators]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
         raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
+    kinds: dict[str, tuple[str, str]] = {}
+    for evaluator in evaluators:
+        for name, kind in evaluator.inputs.items():
+            known, other = kinds.setdefault(name, (kind, evaluator.name))
+            if known != kind:
+                raise UsageError(
+                    f"{evaluator.name!r} reads the input {name!r} as {kind}, {other!r} as {known}; "
+                    "give one another name, and say where it stands with --field"
+                )
     return evaluators
 
 
@@ -248,11 +262,14 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             name: path.text
             for name in ("question", "contexts", "answer", "id")
             if (path := getattr(options.fields, name))
-        },
+        }
+        | {name: path.text for name, path in options.fields.others.items()},
         "limit": options.limit,
         "output": printable(plan.folder) if plan.folder else None,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": options.timeout,
         "attempts": options.attempts,
+        "explain": options.explain,
+        "max_input_tokens": options.max_input_tokens,
     }

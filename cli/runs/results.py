@@ -32,6 +32,7 @@ def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
         **(evaluation.outputs if evaluation else evaluator.empty_outputs),
         "model": outcome.model,
         "prompt": evaluator.prompt,
+        "repaired": outcome.repaired,
         "usage": outcome.usage._asdict(),
         "error": {"kind": failure.kind, "message": failure.message} if failure else None,
     }

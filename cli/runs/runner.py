@@ -66,7 +66,7 @@ class Course:
     models: Counter[str] = field(default_factory=Counter)
     """Rows by the model's name as the endpoint returned it."""
     fingerprint: str | None = None
-    """Hash over questions, contexts and answers in order; None until the whole input is read."""
+    """Hash over what was read of the records, in order; None until the whole input is read."""
 
     @property
     def failed(self) -> int:
@@ -87,7 +87,7 @@ class Runner:
         raise_on_failure: bool = False,
         grace: float = GRACE_SECONDS,
     ) -> None:
-        self.course = Course(tallies={evaluator.name: Tally(evaluator.prompt) for evaluator in evaluators})
+        self.course = Course(tallies={evaluator.name: Tally(evaluator) for evaluator in evaluators})
         self.judging = judging
         self._log = log
         self._evaluators = evaluators
@@ -125,9 +125,7 @@ class Runner:
         try:
             async for position in feed:
                 record = position.record
-                fingerprint.update(
-                    orjson.dumps((record.question, record.contexts, record.answer, bool(record.problem)))
-                )
+                fingerprint.update(_content(record))
                 self.course.records += 1
                 for evaluator in self._evaluators:
                     await self._start(position, evaluator)
@@ -247,6 +245,12 @@ class Runner:
             except OutputError as error:
                 self._writable = False
                 self._end(error)
+
+
+def _content(record: Record) -> bytes:
+    """Everything of a record that can make a difference."""
+    problems = [record.problem, *record.problems]
+    return orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems))
 
 
 def _is_good(task: asyncio.Task[_Line]) -> bool:

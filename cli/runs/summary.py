@@ -20,7 +20,7 @@ class Setting:
 
     files: list[str]
     fields: list[str]
-    """The field mappings in use, a line each."""
+    """The layouts of the files, a line each."""
     results: str | None
     """Name of the file in the run's folder that holds the rows; None for standard output."""
     configuration: Mapping[str, object]

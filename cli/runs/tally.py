@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
-from ...evaluators.figures import ContextFigures, ContextVerdict
+from ...evaluators.evaluator import Evaluator
 from ...evaluators.judging import Outcome
+from ...evaluators.outputs.output import UNIT, Range
 
 _Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
@@ -27,73 +27,93 @@ def wilson_interval(successes: float, n: int) -> Interval:
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def normal_interval(total: float, total_of_squares: float, n: int) -> Interval | None:
-    """The 95 % interval of a mean of scores between 0 and 1 by the normal approximation; None for fewer than two."""
+def normal_interval(total: float, total_of_squares: float, n: int, bounds: Range = UNIT) -> Interval | None:
+    """The 95 % interval of a mean of scores within bounds by the normal approximation; None for fewer than two."""
     if n < 2:  # noqa: PLR2004
         return None
     mean = total / n
     variance = max(0.0, (total_of_squares - n * mean**2) / (n - 1))
     half = _Z * math.sqrt(variance / n)
-    return Interval(max(0.0, mean - half), min(1.0, mean + half))
+    low = mean - half if bounds.low is None else max(bounds.low, mean - half)
+    return Interval(low, mean + half if bounds.high is None else min(bounds.high, mean + half))
 
 
 class Tally:
     """Sums over the rows of one evaluator."""
 
-    def __init__(self, prompt: str) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         self.n = 0
         self.evaluated = 0
         self.errors: Counter[str] = Counter()
-        self._prompt = prompt
+        self._evaluator = evaluator
+        self._repaired = 0
+        self._scored = 0
         self._total = self._squares = 0.0
-        self._binary = True
-        self._figures = ContextFigures()
+        self._binary = evaluator.range == UNIT
+        self._figures = evaluator.figures()
 
     def add(self, outcome: Outcome) -> None:
         """Count one row."""
         self.n += 1
+        self._repaired += outcome.repaired
         if outcome.failure:
             self.errors[outcome.failure.kind.value] += 1
-        if outcome.evaluation:
-            score = outcome.evaluation.score
+        if evaluation := outcome.evaluation:
             self.evaluated += 1
-            self._total += score
-            self._squares += score**2
-            self._binary &= score in (0, 1)
-            self._figures.add(cast(Sequence[ContextVerdict], outcome.evaluation.outputs["contexts"]))
+            if evaluation.score is not None:
+                self._add_score(evaluation.score)
+            for figures, fact in zip(self._figures, evaluation.facts, strict=True):
+                if figures:
+                    figures.add(fact)
+
+    def _add_score(self, score: float) -> None:
+        self._scored += 1
+        self._total += score
+        self._squares += score**2
+        self._binary &= score in (0, 1)
 
     @property
     def score(self) -> float | None:
-        """Mean over the evaluated records, None if there are none."""
-        return self._total / self.evaluated if self.evaluated else None
+        """Mean over the evaluated records, None if there are none or the evaluator gives no score."""
+        return self._total / self._scored if self._scored else None
 
     @property
     def interval(self) -> Interval | None:
         """The 95 % interval of the score: Wilson's for binary scores, else the normal approximation."""
-        if not self.evaluated:
+        if not self._scored:
             return None
         if self._binary:
-            return wilson_interval(self._total, self.evaluated)
-        return normal_interval(self._total, self._squares, self.evaluated)
+            return wilson_interval(self._total, self._scored)
+        return normal_interval(self._total, self._squares, self._scored, self._evaluator.range)
 
     @property
     def bounds(self) -> Interval | None:
-        """The mean over all records if every failed one were 0, and if every failed one were 1."""
+        """The mean over all records if every failed one had the lowest score there is, and if it had the highest.
+
+        None where there is no such score.
+        """
+        low, high = self._evaluator.range
+        if not self.n or low is None or high is None:
+            return None
         failed = self.n - self.evaluated
-        return Interval(self._total / self.n, (self._total + failed) / self.n) if self.n else None
+        return Interval((self._total + failed * low) / self.n, (self._total + failed * high) / self.n)
 
     def summary(self) -> dict[str, object]:
         """The evaluator's block of the summary."""
+        figures: dict[str, Any] = {}
+        for part in self._figures:
+            figures |= part.result() if part else {}
         return {
-            "prompt": self._prompt,
+            "prompt": self._evaluator.prompt,
             "score": self.score,
             "n": self.n,
             "evaluated": self.evaluated,
             "errors": dict(sorted(self.errors.items())),
             "coverage": self.evaluated / self.n if self.n else None,
+            "repaired": self._repaired,
             "interval_95": _listed(self.interval),
             "bounds_if_failed": _listed(self.bounds),
-            "figures": self._figures.result(),
+            "figures": figures,
         }
 
 

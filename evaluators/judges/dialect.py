@@ -36,6 +36,8 @@ class Dialect:
 
     def format_of(self, prompt: Prompt) -> dict[str, object]:
         """The request's `response_format`, nothing where the endpoint takes none."""
+        if self.response_format == "json_schema" and prompt.schema is None:
+            return {"response_format": {"type": "json_object"}}
         if self.response_format == "json_schema":
             schema = {"name": prompt.name, "strict": True, "schema": prompt.schema}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}

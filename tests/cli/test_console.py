@@ -12,13 +12,14 @@ from ctxrel.cli.records import Fields
 from ctxrel.cli.runs.job import RunOptions, carry_out, plan_run
 from ctxrel.cli.runs.runner import Course
 from ctxrel.cli.runs.tally import Tally
+from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.judges.asking import Asker
 from ctxrel.evaluators.judges.offline import OfflineJudge
 from ctxrel.evaluators.replies import Usage
 
 
 def course(**facts: float | None) -> Course:
-    return Course(tallies={"e": Tally("e@1")}, **facts)  # type: ignore[arg-type]
+    return Course(tallies={"e": Tally(load_evaluator("context_relevance"))}, **facts)  # type: ignore[arg-type]
 
 
 async def test_progress_line() -> None:
@@ -69,6 +70,8 @@ async def test_heartbeat(
         raise_on_failure=False,
         timeout=9,
         attempts=1,
+        explain=False,
+        max_input_tokens=None,
     )
     await carry_out(plan_run(options, reporter), reporter)
     told = capsys.readouterr().err

@@ -6,6 +6,8 @@ import pytest
 from conftest import RunCommand
 from servers.loopback import LoopbackServer
 
+from ctxrel.evaluators.definition import built_in_names
+
 TEXT = """\
 name: mine
 inputs: [question, contexts]
@@ -25,10 +27,10 @@ examples:
 
 
 def test_list(ctxrel: RunCommand) -> None:
-    """The built-in evaluators are listed with their versions."""
+    """The built-in evaluators are listed with what they need."""
     lines = ctxrel("prompts", "list").stdout.splitlines()
-    assert lines[0].split() == ["evaluator", "scoring", "what", "it", "judges"]
-    assert lines[1].startswith("context_relevance@")
+    assert lines[0].split() == ["evaluator", "needs", "what", "it", "judges"]
+    assert [line.split()[0] for line in lines[1:]] == built_in_names()
 
 
 def test_show(ctxrel: RunCommand) -> None:
@@ -64,7 +66,7 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("scoring: any", "scoring: al", "mine.yaml:5: 'al' is none of: any, share"),
+        ("scoring: any", "scoring: al", "mine.yaml:5: 'al' is none of: any, share, mean, value, none"),
         ("scoring: any", "scorring: any", "mine.yaml:5: unknown key 'scorring'; did you mean 'scoring'?"),
         ("scoring: any\n", "", "mine.yaml:1: the key 'scoring' is missing"),
         ("scoring: any", "scoring: any\nscoring: share", "mine.yaml:6: the key 'scoring' stands twice"),
@@ -75,10 +77,22 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         ("questions: Q?", "questions: ['Q?']", "mine.yaml:11: expected a text, found a list"),
         ("questions: Q?", "query: Q?", "mine.yaml:11: unknown key 'query'"),
         ("Three.]", "3]", "mine.yaml:12: expected a text, found 3"),
-        ("inputs: [question, contexts]", "inputs: [question]", "mine.yaml:2: inputs must be [question, contexts]"),
-        ("relevant_statements: citations", "relevant_statements: [citations]", "mine.yaml:3: outputs must be one name"),
-        ("scoring: any", "scoring: [any]", "mine.yaml:5: ['any'] is none of: any, share"),
-        ("citations", "text", "mine.yaml:3: outputs must be one name and its kind"),
+        (
+            "inputs: [question, contexts]",
+            "inputs: [question]",
+            "mine.yaml:4: the kind 'citations' needs the input 'contexts'",
+        ),
+        (
+            "relevant_statements: citations",
+            "relevant_statements: [citations]",
+            "mine.yaml:4: expected a kind (citations, ",
+        ),
+        (
+            "scoring: any",
+            "scoring: [any]",
+            "mine.yaml:5: expected any, share, mean, value, none or a score for each label, found a list",
+        ),
+        ("citations", "text", "mine.yaml:5: the rule 'any' fits no output: relevant_statements (text) takes none"),
         ("name: mine", "name: 'my own'", "mine.yaml:1: the name 'my own' may hold"),
         ("name: mine", "parameters: {stream: true}", "mine.yaml:1: the request parameter 'stream' is set by ctxrel"),
         ("name: mine", "name: [", "mine.yaml:3: not valid YAML: "),
@@ -86,7 +100,7 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         (
             TEXT,
             "",
-            "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring), found nothing; start from: ctxrel prompts copy",
+            "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring, name, description, examples, parameters), found nothing; start from: ctxrel prompts copy",
         ),
         (TEXT, "a: &x [*x]", "mine.yaml:1: an alias (*) cannot be used here"),
         (TEXT, "a: &x [1]\nb: [*x, *x]", "mine.yaml:1: an alias (*) cannot be used here"),
@@ -104,10 +118,10 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         ("{{examples}}", "{{examples}} {{ examples }}", "mine.yaml:6: the placeholder {{examples}} stands twice"),
         (
             'Two is there."',
-            'Two is there"',
-            "mine.yaml:14: the statement 'Two is there' is no sentence of the example's contexts; copy it verbatim, the nearest is 'Two is there.'",
+            'Two be there"',
+            "mine.yaml:14: the statement 'Two be there' is no sentence of the example's contexts; copy it verbatim, the nearest is 'Two is there.'",
         ),
-        ("relevant_statements: citations", "score: citations", "mine.yaml:4: an output cannot be called 'score'"),
+        ("relevant_statements", "score", "mine.yaml:4: an output called 'score' has to be the score"),
         ("relevant_statements: citations", "'my key!': citations", "mine.yaml:4: an output cannot be called 'my key!'"),
     ],
 )
@@ -162,11 +176,11 @@ def test_check_goes_through_all_files(ctxrel: RunCommand) -> None:
 def test_haystack_examples() -> None:
     """An example in Haystack's form is understood: plural name, statements verbatim; the judge sees numbers."""
     from ctxrel.evaluators.definition import check_definition  # noqa: PLC0415
-    from ctxrel.evaluators.evaluator import render_system  # noqa: PLC0415
+    from ctxrel.evaluators.evaluator import Evaluator  # noqa: PLC0415
     from ctxrel.evaluators.yaml_source import parse_yaml  # noqa: PLC0415
 
     definition = check_definition(parse_yaml(TEXT, "mine.yaml"), default_name="mine")
-    assert render_system(definition) == (
+    assert Evaluator(definition).static.system == (
         'Answer with {"relevant_statements": [numbers of sentences]}. A brace like {"a": 1} is text.\n'
         'Input: {"question":"Q?","contexts":[{"1":"One is here.","2":"Two is there."},{"3":"Three."}]}\n'
         'Output: {"relevant_statements":[2]}'

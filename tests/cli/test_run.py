@@ -19,7 +19,7 @@ from conftest import Record, RunCommand, read_rows, read_summary
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completion, error, judge_by_hash
 
 from ctxrel.evaluators import load_evaluator
-from ctxrel.evaluators.definition import _ROW_KEYS
+from ctxrel.evaluators.outputs.building import _ROW_KEYS
 
 WriteLog = Callable[..., Path]
 
@@ -68,6 +68,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             ],
             "model": "judge-1-2026-01-01",
             "prompt": prompt,
+            "repaired": False,
             "usage": usage,
             "error": None,
         },
@@ -82,6 +83,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "contexts": [],
             "model": None,
             "prompt": prompt,
+            "repaired": False,
             "usage": dict.fromkeys(usage, 0),
             "error": None,
         },
@@ -104,16 +106,26 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
                 "evaluated": 2,
                 "errors": {},
                 "coverage": 1.0,
+                "repaired": 0,
                 "interval_95": [pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4)],
                 "bounds_if_failed": [0.5, 0.5],
                 "figures": {
                     "no_contexts": 1,
+                    "none_relevant": 1,
                     "contexts": 2,
                     "relevant_contexts": 1,
                     "statements": 2,
                     "relevant_statements": 1,
                     "context_precision": 0.25,
                     "mrr": 0.5,
+                    "map": 0.5,
+                    "ndcg": 0.5,
+                    "precision_at_1": 0.5,
+                    "precision_at_3": pytest.approx(1 / 6),
+                    "precision_at_5": 0.1,
+                    "precision_at_10": 0.05,
+                    "first_relevant_rank": 1.0,
+                    "never_relevant": 0.0,
                 },
             }
         },
@@ -152,7 +164,7 @@ def test_no_output_can_take_a_columns_name(ctxrel: RunCommand, write_log: WriteL
     """The names refused to an evaluator's output are the other columns of a row."""
     ctxrel("run", write_log(records(1)), "-m", "offline")
     (row,) = read_rows(tmp_path / "log.ctxrel")
-    assert row.keys() - {"relevant_statements"} == _ROW_KEYS - {"requests"}
+    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - {"requests"}
 
 
 def test_rows_in_order_whatever_the_answers_take(

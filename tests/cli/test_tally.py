@@ -4,8 +4,10 @@ import pytest
 
 from ctxrel.cli.console import duration, plain_table
 from ctxrel.cli.runs.tally import Tally, normal_interval, wilson_interval
+from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.errors import Failure, FailureKind
 from ctxrel.evaluators.evaluator import Evaluation
+from ctxrel.evaluators.figures import ContextFact
 from ctxrel.evaluators.judging import Outcome
 
 
@@ -35,16 +37,13 @@ def test_normal() -> None:
 
 
 def evaluated(score: float, relevant: list[bool]) -> Outcome:
-    contexts = [
-        {"relevant": flag, "statements": 2, "relevant_statements": int(flag), "spans": [(0, 1)] * flag}
-        for flag in relevant
-    ]
-    return Outcome(evaluation=Evaluation(score=score, outputs={"relevant_statements": [], "contexts": [*contexts]}))
+    fact = ContextFact(tuple(relevant), tuple(range(1, len(relevant) + 1)), 2 * len(relevant), sum(relevant))
+    return Outcome(evaluation=Evaluation(score=score, outputs={}, facts=(fact,)))
 
 
 def test_failures_are_outside_the_mean() -> None:
     """Failures lower the coverage, widen the bounds and leave the mean alone."""
-    tally = Tally("p@1")
+    tally = Tally(load_evaluator("context_relevance"))
     for outcome in (
         evaluated(1, [True, False]),
         evaluated(0, [False]),
@@ -56,25 +55,9 @@ def test_failures_are_outside_the_mean() -> None:
     assert (summary["coverage"], summary["bounds_if_failed"]) == (2 / 3, [1 / 3, 2 / 3])
 
 
-def test_figures() -> None:
-    """Precision over contexts and reciprocal rank of the first relevant one, as means over records."""
-    tally = Tally("p@1")
-    for flags in ([False, True, True], [True], [False, False], []):
-        tally.add(evaluated(int(any(flags)), flags))
-    assert tally.summary()["figures"] == {
-        "no_contexts": 1,
-        "contexts": 6,
-        "relevant_contexts": 3,
-        "statements": 12,
-        "relevant_statements": 3,
-        "context_precision": pytest.approx((2 / 3 + 1 + 0 + 0) / 4),
-        "mrr": pytest.approx((1 / 2 + 1 + 0 + 0) / 4),
-    }
-
-
 def test_nothing_yet() -> None:
     """Without a record there are no numbers, and no NaN."""
-    summary = Tally("p@1").summary()
+    summary = Tally(load_evaluator("context_relevance")).summary()
     assert (summary["score"], summary["coverage"], summary["interval_95"], summary["bounds_if_failed"]) == (None,) * 4
 
 

@@ -11,7 +11,6 @@ from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completi
 from ctxrel.evaluators import Record, load_evaluator
 from ctxrel.evaluators.errors import (
     EndpointUnreachable,
-    Failure,
     FailureKind,
     KeyRefused,
     ModelUnknown,
@@ -23,6 +22,7 @@ from ctxrel.evaluators.judges.dialect import Dialect
 from ctxrel.evaluators.judges.endpoint import Endpoint
 from ctxrel.evaluators.judges.openai_chat import ChatJudge
 from ctxrel.evaluators.judging import Judging, Outcome
+from ctxrel.evaluators.memory import PlainMemory
 from ctxrel.evaluators.replies import Reply, Usage
 
 RECORD = Record(
@@ -33,26 +33,6 @@ RECORD = Record(
     contexts=("Ada wrote it. It is long.", "Bob read it. He slept."),
 )
 QUICK = Patience(first_wait=0.01, longest_wait=0.02)
-
-
-class PlainMemory:
-    """Replies and failures in two dicts."""
-
-    def __init__(self) -> None:
-        self.kept: dict[bytes, list[Reply]] = {}
-        self.failures: dict[bytes, FailureKind] = {}
-
-    def replies(self, key: bytes) -> list[Reply]:
-        return list(self.kept.get(key, []))
-
-    def keep_reply(self, key: bytes, reply: Reply) -> None:
-        self.kept.setdefault(key, []).append(reply)
-
-    def failure(self, key: bytes) -> FailureKind | None:
-        return self.failures.get(key)
-
-    def keep_failure(self, key: bytes, failure: Failure) -> None:
-        self.failures[key] = failure.kind
 
 
 async def judge(
@@ -552,7 +532,8 @@ class SharedMemory(PlainMemory):
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         other = Reply(text='{"relevant_statements": []}', finish_reason="stop", model="other", usage=Usage(1, 1, 0, 0))
-        self.kept.setdefault(key, []).extend([other, reply])
+        super().keep_reply(key, other)
+        super().keep_reply(key, reply)
 
 
 async def test_the_first_reply_counts(server: LoopbackServer) -> None:

@@ -1,0 +1,122 @@
+"""Where a text that a judge wrote stands in the contexts, if it stands there at all."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rapidfuzz import fuzz
+
+SIMILARITY = 90.0
+"""Least similarity, from 0 to 100, of a passage that counts as the text: rapidfuzz's partial ratio, 100 less the share
+of insertions and deletions. A word in ten may differ, which is what judges change when they mean to copy."""
+_FUZZY_LENGTH = 12
+"""Characters, without white space, of the shortest text that may differ from the passage."""
+_LONGEST = 20_000
+"""Characters of the longest text that is looked for."""
+_QUOTES = str.maketrans(
+    dict.fromkeys(
+        '\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb`\u2039\u203a\u300c\u300d\u300e\u300f"',
+        "'",
+    )
+)
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"))
+_WORD = re.compile(r"[^\W_]")
+
+
+class Place(NamedTuple):
+    """A passage of a context; `contexts[context][start:end]`, in code points."""
+
+    context: int
+    start: int
+    end: int
+    similarity: float
+    """1 where the text is verbatim but for white space, case, quotes and forms of Unicode."""
+
+
+class Haystack:
+    """Contexts made ready for looking up any number of texts."""
+
+    def __init__(self, contexts: Sequence[str]) -> None:
+        self._contexts = [_Normal.of(text) for text in contexts]
+
+    def find(self, text: str) -> Place | None:
+        """The first verbatim passage, else the most similar one of at least SIMILARITY; None without one."""
+        wanted = _Normal.of(text[:_LONGEST]).text
+        if not wanted:
+            return None
+        return self._verbatim(wanted) or (self._similar(wanted) if len(wanted) >= _FUZZY_LENGTH else None)
+
+    def _verbatim(self, wanted: str) -> Place | None:
+        for number, context in enumerate(self._contexts):
+            at = context.text.find(wanted)
+            while at >= 0:
+                if context.whole_words(at, at + len(wanted)):
+                    return Place(number, *context.span(at, at + len(wanted)), 1.0)
+                at = context.text.find(wanted, at + 1)
+        return None
+
+    def _similar(self, wanted: str) -> Place | None:
+        best: Place | None = None
+        for number, context in enumerate(self._contexts):
+            # A text longer than the context cannot stand in it; partial_ratio would look for the context in the text.
+            if len(context.text) * 100 < len(wanted) * SIMILARITY:
+                continue
+            cutoff = max(SIMILARITY, best.similarity * 100 if best else 0.0)
+            found = fuzz.partial_ratio_alignment(wanted, context.text, score_cutoff=cutoff)
+            if found and (best is None or found.score > best.similarity * 100):
+                best = Place(number, *context.span(found.dest_start, found.dest_end), round(found.score / 100, 4))
+        return best
+
+
+class _Normal(NamedTuple):
+    """A text without white space, in one case and one form of its characters."""
+
+    source: str
+    text: str
+    origins: list[int]
+    """For each character of `text` the position in `source` it comes from."""
+
+    @classmethod
+    def of(cls, source: str) -> "_Normal":
+        folded: list[str] = []
+        origins: list[int] = []
+        for start, end in _clusters(source):
+            piece = source[start:end]
+            plain = piece if piece.isascii() else unicodedata.normalize("NFKC", piece)
+            for character in plain.translate(_QUOTES).translate(_DASHES).casefold():
+                if not character.isspace():
+                    folded.append(character)
+                    origins.append(start)
+        return cls(source, "".join(folded), origins)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The characters of the source that `text[start:end]` comes from."""
+        last = self.origins[end - 1]
+        stop = next((origin for origin in self.origins[end:] if origin > last), len(self.source))
+        return self.origins[start], self.origins[start] + len(self.source[self.origins[start] : stop].rstrip())
+
+    def whole_words(self, start: int, end: int) -> bool:
+        """Whether the passage begins and ends where words of the source do, as far as its script has spaces."""
+        first, last = self.span(start, end)
+        return not (_inside_word(self.source, first) or _inside_word(self.source, last))
+
+
+def _clusters(text: str) -> list[tuple[int, int]]:
+    """Characters with the marks that combine with them."""
+    if text.isascii():
+        return [(place, place + 1) for place in range(len(text))]
+    starts = [place for place, character in enumerate(text) if place == 0 or not _joins(character)]
+    return list(zip(starts, [*starts[1:], len(text)], strict=True))
+
+
+def _joins(character: str) -> bool:
+    """Whether a character changes the form of the one before: an accent, or a part of a Hangul syllable."""
+    return bool(unicodedata.combining(character)) or "\u1160" <= character <= "\u11ff"
+
+
+def _inside_word(text: str, place: int) -> bool:
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    return before.isascii() and after.isascii() and bool(_WORD.match(before)) and bool(_WORD.match(after))
