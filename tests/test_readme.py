@@ -14,6 +14,7 @@ from ctxrel.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+OPTIONS = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -60,12 +61,8 @@ def test_every_option_is_in_the_table() -> None:
     """The table of options holds exactly the options of `ctxrel run`, short forms included."""
     command = get_command(app).commands["run"]  # type: ignore[attr-defined]
     options = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
-    section = README.split("## Options of `ctxrel run`")[1].split("\n## ")[0]
-    told = set(
-        re.findall(
-            r"(?<![\w-])--?[a-z][a-z-]*", " ".join(line.split("|")[1] for line in section.splitlines() if "|" in line)
-        )
-    )
+    cells = [line.split("|")[1] for line in OPTIONS.splitlines() if "|" in line]
+    told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(cells)))
     assert told - {"-"} == options - {"-h", "--help"}
 
 
@@ -74,7 +71,7 @@ def test_defaults_in_the_table() -> None:
     command = get_command(app).commands["run"]  # type: ignore[attr-defined]
     for parameter in command.params:
         if isinstance(parameter.default, (int, float)) and not isinstance(parameter.default, bool):
-            (line,) = [line for line in README.splitlines() if line.startswith("|") and f"--{parameter.name}" in line]
+            (line,) = [line for line in OPTIONS.splitlines() if f"--{parameter.name}" in line]
             assert f"| {parameter.default:g} |" in line
 
 

@@ -85,8 +85,10 @@ class Value:
 
     def marks(self, verdict: object, case: Case) -> Marks:  # noqa: ARG002  # the verdict holds all
         """The numbers, true as 1."""
+        if not self.rules or self.labels:
+            return Marks(0, 0)
         numbers = verdict if isinstance(verdict, list) else [verdict]
-        return Marks(sum(map(float, numbers)), len(numbers)) if self.rules else Marks(0, 0)
+        return Marks(sum(map(float, numbers)), len(numbers))
 
     def fact(self, verdict: object, case: Case) -> object:  # noqa: ARG002  # the verdict holds all
         """The value."""
@@ -110,7 +112,7 @@ class LabelFigures:
 
     def result(self) -> dict[str, Any]:
         """Counts by label, in the definition's order."""
-        return {self._name: dict(self._counts)}
+        return {f"{self._name}_counts": dict(self._counts)}
 
 
 def text(name: str) -> Value:
