@@ -7,6 +7,7 @@ CtxrelError
 ├── RunError                 the run ended before its input did
 │   ├── EndpointError        the endpoint will not serve this run
 │   │   ├── EndpointUnreachable
+│   │   ├── EndpointDown
 │   │   ├── KeyRefused
 │   │   ├── ParameterRefused
 │   │   ├── ModelUnknown
@@ -51,6 +52,10 @@ class EndpointError(RunError):
 
 class EndpointUnreachable(EndpointError):
     """Nothing at the base URL has ever answered."""
+
+
+class EndpointDown(EndpointError):
+    """The endpoint has stopped answering anything but errors."""
 
 
 class KeyRefused(EndpointError):
@@ -100,15 +105,16 @@ class FailureKind(StrEnum):
 class Failure(Exception):
     """One record could not be judged."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, *, wait: float | None = None) -> None:
+        """`wait` is for how many seconds the endpoint asked everybody to wait, None where it did not."""
         super().__init__(message)
         self.kind = kind
         self.message = message
+        self.wait = wait
 
 
 class RateLimited(Failure):
-    """The endpoint asked for a pause; `wait` is in seconds, None where it named none."""
+    """The endpoint's rate limit was reached."""
 
     def __init__(self, message: str, *, wait: float | None) -> None:
-        super().__init__(FailureKind.RATE_LIMITED, message)
-        self.wait = wait
+        super().__init__(FailureKind.RATE_LIMITED, message, wait=wait)

@@ -2,15 +2,17 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..errors import EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
+from ..errors import EndpointDown, EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
 from ..prompt import Request
 from ..replies import Reply, Usage
+from ..tokens import most_tokens
 from .judge import Judge
-from .limiter import Limiter
+from .limiter import Limiter, Limits
 
 _RETRIED = frozenset(
     {
@@ -22,9 +24,12 @@ _RETRIED = frozenset(
     }
 )
 _UNANSWERED = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
+_TROUBLE = _UNANSWERED | {FailureKind.SERVER_ERROR}
 _NO_LARGER = frozenset({FailureKind.REJECTED, FailureKind.CONTEXT_TOO_LONG})
 _DOUBTS = 3
 """So many refusals and two for each slot, without a reply in between, are not meant for single records any more."""
+_FIRST_OUTPUT = 200
+"""Tokens that a reply is expected to have before there was any."""
 Verdict = TypeVar("Verdict")
 
 
@@ -41,6 +46,11 @@ class Patience:
     first_wait: float = 0.5
     """Seconds; doubled with each try, and the wait is a random share of it (full jitter)."""
     longest_wait: float = 30.0
+    trouble: int = 20
+    """Errors in a row, and two for each slot, after which the endpoint is taken to be down and asked by one request at
+    a time."""
+    outage_waits: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60, 60)
+    """Seconds before each of these requests; when none of them is answered the run ends."""
 
     def wait(self, tries: int) -> float:
         """Seconds before the next try after `tries` failed ones."""
@@ -50,12 +60,17 @@ class Patience:
 class Asker:
     """Sends requests to a judge, not too many at once, and tries again where that can help."""
 
-    def __init__(self, judge: Judge, patience: Patience | None = None) -> None:
+    def __init__(self, judge: Judge, patience: Patience | None = None, limits: Limits | None = None) -> None:
         self.judge = judge
         self.usage = Usage()
         """Tokens of the replies so far."""
-        self.limiter = Limiter(judge.concurrency)
+        self.failed: Counter[FailureKind] = Counter()
+        """Attempts that brought no reply, by kind."""
+        self.limiter = Limiter(limits or Limits(most=judge.concurrency, fixed=True))
         self._patience = patience or Patience()
+        self._streak = 0
+        self._trips = 0
+        self._tripped_at = float("-inf")
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
         self._known = judge.known
@@ -106,25 +121,65 @@ class Asker:
         await asyncio.shield(self._opening)
 
     async def _attempt(self, request: Request, keep: Callable[[Reply], None], *, enlarged: bool, limits: int) -> Reply:
-        async with self.limiter.slot():
+        reserved = self._expected(request) if self.limiter.counts_tokens else 0
+        async with self.limiter.slot(reserved):
+            started = asyncio.get_running_loop().time()
             try:
                 # The first request goes alone, and until it is answered nobody else has a turn.
                 reply = await (self._send if self._answered else self._send_first)(request, enlarged=enlarged)
                 # Kept before the slot is free: what a kill can lose is never more than what is in flight.
                 keep(reply)
-            except RateLimited as limited:
-                # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
-                grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
-                self.limiter.pause(max(limited.wait or 0.0, grown))
-                self._prove()
+            except Failure as failure:
+                self._count(failure, started, limits)
                 raise
             except RunError as error:
                 self.limiter.close(error)  # before the slot is free: nothing else is sent
                 raise
             self.usage = self.usage.plus(reply.usage)
-            self._known, self._doubts = True, 0
-            self.limiter.succeeded()
+            self._known, self._doubts, self._streak, self._trips = True, 0, 0, 0
+            self.limiter.succeeded(reserved=reserved, used=reply.usage.input_tokens + reply.usage.output_tokens)
+            if wait := self.judge.wanted_wait():
+                self.limiter.hold(wait)
             return reply
+
+    def _expected(self, request: Request) -> int:
+        """Tokens that a request may take: its own, and as many as replies have had so far."""
+        replies = self.judge.sent - self.failed.total()
+        out = self.usage.output_tokens / replies if replies > 0 else _FIRST_OUTPUT
+        return most_tokens(request.prompt.system) + most_tokens(request.user) + round(out)
+
+    def _count(self, failure: Failure, started: float, limits: int) -> None:
+        """What everybody has to know of a failed attempt. Raises EndpointDown where it was one too many."""
+        self.failed[failure.kind] += 1
+        if isinstance(failure, RateLimited):
+            # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
+            grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
+            self.limiter.pause(max(failure.wait or 0.0, grown))
+            self._prove()
+        elif failure.kind not in _TROUBLE:
+            self._streak = 0
+        else:
+            self.limiter.growth.failed()
+            if failure.wait:
+                self.limiter.hold(failure.wait)
+            if started > self._tripped_at:  # what was sent before tells nothing new
+                self._streak += 1
+                self._trip(failure)
+
+    def _trip(self, failure: Failure) -> None:
+        patience = self._patience
+        if self._streak < patience.trouble + 2 * self.limiter.limit and not self._trips:
+            return
+        if self._trips == len(patience.outage_waits):
+            down = EndpointDown(
+                f"the endpoint answered none of the last {self._streak} requests ({failure.message}); "
+                "run the same command again when it does"
+            )
+            self.limiter.close(down)
+            raise down from failure
+        self._tripped_at = asyncio.get_running_loop().time()
+        self.limiter.trip(patience.outage_waits[self._trips])
+        self._trips += 1
 
     async def _send_first(self, request: Request, *, enlarged: bool) -> Reply:
         for tries in range(1, self._patience.attempts + 1):
@@ -151,7 +206,7 @@ class Asker:
                 self._prove()
             raise
         except EndpointError as error:
-            if not self._known or not error.doubtful or self._doubts >= _DOUBTS + 2 * self.judge.concurrency:
+            if not self._known or not error.doubtful or self._doubts >= _DOUBTS + 2 * self.limiter.limit:
                 raise
             # A gateway may refuse a single record in the words in which it refuses a key.
             self._doubts += 1

@@ -38,6 +38,10 @@ class FunctionJudge:
         """None."""
         return []
 
+    def wanted_wait(self) -> float:
+        """None: it has no limits."""
+        return 0.0
+
     async def explain(self, error: RunError) -> RunError:
         """The error."""
         return error

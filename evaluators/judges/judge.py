@@ -29,11 +29,14 @@ class Judge(Protocol):
     def notices(self) -> list[str]:
         """What a reader of the results should know of the judge."""
 
+    def wanted_wait(self) -> float:
+        """Seconds for which nobody should send, by what the last answer said of the endpoint's limits; 0 else."""
+
     async def explain(self, error: RunError) -> RunError:
         """The error that ended the run, with whatever the judge can still find out about it."""
 
     async def open(self) -> None:
-        """Called once before the first request. Raises RunError or UsageError."""
+        """Called before the first request of a run. Raises RunError or UsageError."""
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
         """One attempt at a reply; `enlarged` doubles the room for it.
@@ -42,4 +45,4 @@ class Judge(Protocol):
         """
 
     async def close(self) -> None:
-        """Called once after the last request."""
+        """Called after the last request of a run; another run may follow."""

@@ -1,42 +1,83 @@
-"""How many requests may be in flight, and the one pause that all of them keep."""
+"""Who may send when: slots, a pace, and the one pause that all of them keep."""
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .growth import MOST, Growth
+from .pace import Pace
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What is asked of an endpoint at most."""
+
+    most: int = MOST
+    """Requests in flight."""
+    fixed: bool = False
+    """Whether there are always so many, or as many as turn out to be of use."""
+    rpm: float | None = None
+    """Requests per minute."""
+    tpm: float | None = None
+    """Tokens per minute, in and out."""
+
+
+class _Turn(NamedTuple):
+    """Somebody who waits for a slot."""
+
+    future: asyncio.Future[None]
+    tokens: int
 
 
 class Limiter:
-    """Slots for requests; a request that waits for anything but its answer holds none.
+    """Slots for requests, in the order in which they were asked for; who waits for anything but an answer holds none.
 
     The first request goes alone: it finds out whether key, model and request format are right.
-    Once it is answered `most` may be in flight. A rate limit halves the number, once per pause;
-    as many good answers as there are slots add one again.
     """
 
-    def __init__(self, most: int) -> None:
-        self.limit = 1
-        """How many may be in flight now."""
+    def __init__(self, limits: Limits) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.growth = Growth(limits.most, fixed=limits.fixed)
         self.in_flight = 0
-        self._most = most
-        self._good = 0
-        self._opened = False
         self.closed: BaseException | None = None
         """Why nobody is let in any more, None while somebody is."""
+        now = self._loop.time()
+        self._requests = Pace(limits.rpm, now) if limits.rpm else None
+        self._tokens = Pace(limits.tpm, now) if limits.tpm else None
+        self._opened = self._tripped = False
         self._idle = asyncio.Event()
         self._idle.set()
         self._resume_at = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[_Turn] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def limit(self) -> int:
+        """How many may be in flight now."""
+        return 1 if self._tripped else self.growth.limit
+
+    @property
+    def paused_for(self) -> float:
+        """Seconds for which nobody sends."""
+        return max(0.0, self._resume_at - self._loop.time())
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether it wants to know how many tokens a request has."""
+        return self._tokens is not None
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot for one attempt."""
+    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
+        """Hold a slot for one attempt; `tokens` is what it may come to, if they are counted."""
         if self.closed:
             raise self.closed
-        if self._waiting or not self._free():
-            await self._wait()
+        if self._waiting or self._wait_for(tokens):
+            await self._queue(tokens)
         else:
-            self._take()
+            self._take(tokens)
         try:
             yield
         finally:
@@ -46,36 +87,38 @@ class Limiter:
         """Somebody was answered: all slots may be used."""
         if not self._opened:
             self._opened = True
-            self.limit = self._most
+            self.growth.open(self._loop.time())
             self._wake()
 
-    def succeeded(self) -> None:
-        """A request brought a reply: after a cut, as many as there are slots add one."""
-        if self._opened and self.limit < self._most:
-            self._good += 1
-            if self._good >= self.limit:
-                self.limit, self._good = self.limit + 1, 0
-
-    @property
-    def paused_for(self) -> float:
-        """Seconds for which nobody sends."""
-        return max(0.0, self._resume_at - asyncio.get_running_loop().time())
+    def succeeded(self, *, reserved: int = 0, used: int = 0) -> None:
+        """A request brought a reply, and took `used` tokens where `reserved` were counted."""
+        now = self._loop.time()
+        if self._tokens:
+            self._tokens.spend(used - reserved, now)
+        self._tripped = False
+        self.growth.answered(now, full=self.in_flight >= self.growth.limit)
 
     def pause(self, seconds: float) -> None:
-        """Nobody sends for `seconds`; the number in flight is halved, once for all who are told so at a time."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        """Nobody sends for `seconds`: a rate limit; the limit is cut once for all who are told so at a time."""
+        now = self._loop.time()
         if now >= self._resume_at:
-            self.limit, self._good = max(1, self.limit // 2), 0
-        if now + seconds > self._resume_at:
-            self._resume_at = now + seconds
-            loop.call_at(self._resume_at, self._wake)
+            self.growth.limited(now)
+        self.hold(seconds)
+
+    def hold(self, seconds: float) -> None:
+        """Nobody sends for `seconds`."""
+        self._resume_at = max(self._resume_at, self._loop.time() + seconds)
+
+    def trip(self, seconds: float) -> None:
+        """Nobody sends for `seconds`, and then one at a time, until somebody is answered."""
+        self._tripped = True
+        self.hold(seconds)
 
     def close(self, error: BaseException) -> None:
         """Let nobody in any more: who waits or comes gets `error`; those in flight go on."""
         self.closed = self.closed or error
         while self._waiting:
-            turn = self._waiting.popleft()
+            turn = self._waiting.popleft().future
             if not turn.done():
                 turn.set_exception(self.closed)
 
@@ -83,13 +126,26 @@ class Limiter:
         """Return once nothing is in flight."""
         await self._idle.wait()
 
-    def _free(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        return self.in_flight < self.limit and now >= self._resume_at
+    def _wait_for(self, tokens: int) -> float:
+        """Seconds until whoever is first may send; without an end while no slot is free."""
+        if self.in_flight >= self.limit:
+            return float("inf")
+        now = self._loop.time()
+        wait = self._resume_at - now
+        if self._requests:
+            wait = max(wait, self._requests.wait(1, now))
+        if self._tokens:
+            wait = max(wait, self._tokens.wait(tokens, now))
+        return max(0.0, wait)
 
-    def _take(self) -> None:
+    def _take(self, tokens: int) -> None:
         self.in_flight += 1
         self._idle.clear()
+        now = self._loop.time()
+        if self._requests:
+            self._requests.spend(1, now)
+        if self._tokens:
+            self._tokens.spend(tokens, now)
 
     def _give_back(self) -> None:
         self.in_flight -= 1
@@ -97,20 +153,35 @@ class Limiter:
             self._idle.set()
         self._wake()
 
-    async def _wait(self) -> None:
-        """Queue for a slot, which `_wake` takes for whoever is first: nobody who comes later gets it."""
-        turn = asyncio.get_running_loop().create_future()
+    async def _queue(self, tokens: int) -> None:
+        """Wait for a slot, which `_wake` takes for whoever is first: nobody who comes later gets it."""
+        turn = _Turn(self._loop.create_future(), tokens)
         self._waiting.append(turn)
+        self._wake()
         try:
-            await turn
+            await turn.future
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
+            if turn.future.done() and not turn.future.cancelled() and turn.future.exception() is None:
                 self._give_back()
             raise
 
     def _wake(self) -> None:
-        while self._waiting and self._free():
+        while self._waiting:
+            if self._waiting[0].future.done():
+                self._waiting.popleft()
+                continue
+            wait = self._wait_for(self._waiting[0].tokens)
+            if wait:
+                self._wake_in(wait)
+                return
             turn = self._waiting.popleft()
-            if not turn.done():
-                self._take()
-                turn.set_result(None)
+            self._take(turn.tokens)
+            turn.future.set_result(None)
+
+    def _wake_in(self, seconds: float) -> None:
+        """Look again when a wait is over; a slot that is given back looks by itself."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if seconds != float("inf"):
+            self._timer = self._loop.call_later(seconds, self._wake)

@@ -71,6 +71,10 @@ class OfflineJudge:
         """That this is no LLM."""
         return [NOTICE]
 
+    def wanted_wait(self) -> float:
+        """None: it has no limits."""
+        return 0.0
+
     async def explain(self, error: RunError) -> RunError:
         """The error; there is nobody to ask about it."""
         return error

@@ -1,11 +1,10 @@
 """The judge behind any OpenAI-compatible chat completions endpoint."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -16,15 +15,15 @@ from ..replies import Reply
 from .completion import decode_completion
 from .dialect import LIMITS, OURS, Dialect, blames_the_value, named_parameter
 from .endpoint import Endpoint
-
-if TYPE_CHECKING:
-    import openai
+from .preflight import check_model, with_successors
+from .refusal import Refusal
+from .room import wait_for_room
+from .transport import Response, Transport
 
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
 _DETOURS = 4
 """So many requests in a row that needed another way: the endpoint has changed."""
-_HEADERS = {"Content-Type": "application/json"}
 
 
 class _Room(Enum):
@@ -75,7 +74,8 @@ class ChatJudge:
         self._on_dialect = on_dialect
         self._on_notice = on_notice
         self._told: list[str] = []
-        self._client: openai.AsyncOpenAI | None = None
+        self._transport = Transport(endpoint)
+        self._wait = 0.0
         self._body = lru_cache(maxsize=64)(self._build_body)
 
     def fingerprint(self, prompt: Prompt) -> bytes:
@@ -95,64 +95,52 @@ class ChatJudge:
         """What a reader of the results should know of the judge."""
         return self._told + self.dialect.changes()
 
+    def wanted_wait(self) -> float:
+        """Seconds for which nobody should send, by the rate limit headers of the last answer; 0 else."""
+        return self._wait
+
     async def open(self) -> None:
         """Ask the endpoint for the model. Raises EndpointError where no request can succeed."""
-        from .preflight import check_model  # noqa: PLC0415  # brings the openai package
-
         for change in self.dialect.changes():
             self._on_notice(change)
-        await check_model(self._connect(), self._endpoint, self._tell)
+        await check_model(self._transport, self._endpoint, self._tell)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        await self._transport.close()
 
     async def explain(self, error: RunError) -> RunError:
         """The error that ended the run, with the endpoint's other models where its own was unknown."""
         if not isinstance(error, ModelUnknown):
             return error
-        from .preflight import with_successors  # noqa: PLC0415
-
-        return await with_successors(self._connect(), self._endpoint)
+        return await with_successors(self._endpoint)
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
         """One attempt at a reply, repeated only where the endpoint does not take a parameter.
 
         Raises Failure and RunError.
         """
-        from .translate import FOREIGN, translate  # noqa: PLC0415  # brings the openai package
-
         way = _Way(self.dialect, _Room.ENLARGED if enlarged else _Room.WANTED)
         while True:
-            try:
-                reply = decode_completion(await self._send(request, way))
-            except FOREIGN as error:
-                other = self._adapt(error, request.prompt, way)
-                if other is None:
-                    endpoint = self._endpoint
-                    raise translate(error, model=self.model, url=endpoint.base_url, timeout=endpoint.timeout) from error
-                way = other
-            else:
+            response = await self._send(request, way)
+            if response.good:
+                reply = decode_completion(response.body)
                 self._adopt(request.prompt, way.dialect)
+                self._wait = wait_for_room(response.headers, reply.usage)
                 return reply
+            refusal = Refusal(response)
+            other = self._adapt(refusal, request.prompt, way)
+            if other is None:
+                raise refusal.meaning(model=self.model, url=self._endpoint.base_url)
+            way = other
 
-    async def _send(self, request: Request, way: _Way) -> bytes:
-        import httpx2  # noqa: PLC0415  # arrives with openai
-
+    async def _send(self, request: Request, way: _Way) -> Response:
         body = self._body(request.prompt, *way)
         if way.room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
             raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
         self.sent += 1
-        async with asyncio.timeout(self._endpoint.timeout):
-            response: httpx2.Response = await self._connect().post(
-                "/chat/completions",
-                content=body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail,
-                cast_to=httpx2.Response,
-                options={"headers": _HEADERS},
-            )
-        return response.content
+        record = orjson.dumps(replace_surrogates(request.user))
+        return await self._transport.post("/chat/completions", body.head + record + body.tail)
 
     def _build_body(self, prompt: Prompt, dialect: Dialect, room: _Room) -> _Body:
         parameters = {
@@ -165,29 +153,25 @@ class ChatJudge:
         body = orjson.dumps({"model": self.model, **parameters, "messages": messages})
         return _Body(body[: -len(b'""}]}')], b"}]}", parameters)
 
-    def _adapt(self, error: Exception, prompt: Prompt, way: _Way) -> _Way | None:
+    def _adapt(self, refusal: Refusal, prompt: Prompt, way: _Way) -> _Way | None:
         """Another way to try this request, None where none can help.
 
         Raises ParameterRefused where the endpoint does not take a value that somebody asked for.
         """
-        import openai  # noqa: PLC0415
-
-        from .translate import limit_too_large, too_long, words_of  # noqa: PLC0415
-
-        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
+        if not refusal.about_parameters:
             return None
-        if way.room is _Room.WANTED and limit_too_large(error):
+        if way.room is _Room.WANTED and refusal.limit_too_large:
             return way._replace(room=_Room.UNLIMITED)
-        if too_long(error):
+        if refusal.too_long:
             return None
         sent = self._body(prompt, *way).parameters
-        blamed = named_parameter(words_of(error), error.param, sent)
+        blamed = named_parameter(refusal.words, refusal.get("param"), sent)
         if blamed is None or (way.room is _Room.ENLARGED and blamed in LIMITS):
             return None
         if (
             blamed in self._explicit(prompt)
             and prompt not in self._answered
-            and blames_the_value(words_of(error), error.code)
+            and blames_the_value(refusal.words, refusal.get("code"))
         ):
             raise ParameterRefused(
                 f"the endpoint does not take the value of the request parameter {blamed!r}: {sent[blamed]!r}; "
@@ -217,19 +201,6 @@ class ChatJudge:
     def _tell(self, notice: str) -> None:
         self._told.append(notice)
         self._on_notice(notice)
-
-    def _connect(self) -> "openai.AsyncOpenAI":
-        if self._client is None:
-            import openai  # noqa: PLC0415  # takes a second to import, and only a live run needs it
-
-            self._client = openai.AsyncOpenAI(
-                api_key=self._endpoint.api_key or "none",
-                base_url=self._endpoint.base_url,
-                max_retries=0,
-                timeout=self._endpoint.timeout,
-                http_client=openai.DefaultAioHttpClient(timeout=self._endpoint.timeout),
-            )
-        return self._client
 
 
 def _doubled(limit: object) -> object:

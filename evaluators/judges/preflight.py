@@ -5,16 +5,15 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import quote
 
-import httpx2
-import openai
-
-from ..errors import EndpointError, EndpointUnreachable, Failure, FailureKind, ModelUnknown
+from ..errors import EndpointUnreachable, Failure, FailureKind, ModelUnknown
 from ..jsontext import NotJSON, loads
 from .endpoint import Endpoint
-from .translate import FOREIGN, translate, words_of
+from .refusal import Refusal
+from .transport import Response, Transport
 
 _NOTICE_DAYS = 30
 _TRIES = 3
@@ -31,31 +30,34 @@ class _Answer(NamedTuple):
     """Whether the answer was, by its code, that there is no such model."""
 
 
-async def check_model(client: openai.AsyncOpenAI, endpoint: Endpoint, notify: Callable[[str], None]) -> None:
+async def check_model(transport: Transport, endpoint: Endpoint, notify: Callable[[str], None]) -> None:
     """Tell of a shutdown within 30 days; raise EndpointError where the model, key or endpoint cannot work.
 
     An endpoint that knows no `/models` is fine. One that lists other models and does not say that there is no such
     one may serve it all the same (an alias, a deployment): there the first request, which goes alone, decides.
     """
-    answer = await _get(client, endpoint, f"/models/{quote(endpoint.model, safe='')}")
+    answer = await _get(transport, endpoint, f"/models/{quote(endpoint.model, safe='')}")
     model = answer.value
     if isinstance(model, dict) and model.get("id") is not None:
         today = dt.datetime.now(dt.UTC).date()
         if notice := shutdown_notice(endpoint.model, model.get("shutdown_date"), today=today):
             notify(notice)
     elif answer.refuses_model:
-        names = _names((await _get(client, endpoint, "/models")).value)
+        names = _names((await _get(transport, endpoint, "/models")).value)
         if names and endpoint.model not in names and not endpoint.host.endswith(".azure.com"):
             raise unknown_model(endpoint, names)
 
 
-async def with_successors(client: openai.AsyncOpenAI, endpoint: Endpoint) -> ModelUnknown:
+async def with_successors(endpoint: Endpoint) -> ModelUnknown:
     """The error for a model that the endpoint did not take, with what it lists instead, if it says so quickly."""
+    transport = Transport(replace(endpoint, timeout=min(endpoint.timeout, _QUICK_SECONDS)))
     try:
-        quick = replace(endpoint, timeout=min(endpoint.timeout, _QUICK_SECONDS))
-        return unknown_model(endpoint, _names((await _get(client, quick, "/models", tries=1)).value))
-    except EndpointError:
+        response = await transport.get("/models")
+        return unknown_model(endpoint, _names(_json(response)) if response.good else [])
+    except Failure:
         return unknown_model(endpoint, [])
+    finally:
+        await transport.close()
 
 
 def unknown_model(endpoint: Endpoint, names: list[str]) -> ModelUnknown:
@@ -93,34 +95,36 @@ def shutdown_notice(model: str, date: object, *, today: dt.date) -> str | None:
     return f"the model {model} {when}; choose its successor with --model in time"
 
 
-async def _get(client: openai.AsyncOpenAI, endpoint: Endpoint, path: str, *, tries: int = _TRIES) -> _Answer:
+async def _get(transport: Transport, endpoint: Endpoint, path: str) -> _Answer:
     """What stands at a path; only what ends a run is raised."""
-    for attempt in range(1, tries + 1):
+    for attempt in range(1, _TRIES + 1):
         try:
-            async with asyncio.timeout(endpoint.timeout):
-                response = await client.get(path, cast_to=httpx2.Response)
-            return _Answer(loads(response.content))
-        except NotJSON:
-            return _Answer()
-        except FOREIGN as error:
-            if isinstance(error, openai.APIStatusError):
-                return _refusal(error, endpoint)
-            failure = translate(error, model=endpoint.model, url=endpoint.base_url, timeout=endpoint.timeout)
-            if not isinstance(failure, Failure) or failure.kind is FailureKind.SERVER_ERROR:
+            response = await transport.get(path)
+        except Failure as failure:
+            if failure.kind is FailureKind.SERVER_ERROR:
                 return _Answer()
-            if attempt == tries:
+            if attempt == _TRIES:
                 raise EndpointUnreachable(
                     f"{failure.message}; check that the server runs and that --base-url is right"
-                ) from error
+                ) from failure
             await asyncio.sleep(attempt / 2)
+        else:
+            return _Answer(_json(response)) if response.good else _refused(Refusal(response), endpoint)
     return _Answer()
 
 
-def _refusal(error: openai.APIStatusError, endpoint: Endpoint) -> _Answer:
+def _json(response: Response) -> object:
+    try:
+        return loads(response.body)
+    except NotJSON:
+        return None
+
+
+def _refused(refusal: Refusal, endpoint: Endpoint) -> _Answer:
     """A key without the right to see models is fine; a key that is none is not."""
-    if isinstance(error, openai.AuthenticationError) and "scope" not in words_of(error):
-        raise translate(error, model=endpoint.model, url=endpoint.base_url, timeout=endpoint.timeout) from error
-    return _Answer(refuses_model=error.code == "model_not_found")
+    if refusal.status == HTTPStatus.UNAUTHORIZED and "scope" not in refusal.words:
+        raise refusal.meaning(model=endpoint.model, url=endpoint.base_url)
+    return _Answer(refuses_model=refusal.get("code") == "model_not_found")
 
 
 def _names(listing: object) -> list[str]:

@@ -15,7 +15,7 @@ from ctxrel.evaluators.errors import (
     RunError,
 )
 from ctxrel.evaluators.judges.asking import Asker, Patience
-from ctxrel.evaluators.judges.limiter import Limiter
+from ctxrel.evaluators.judges.limiter import Limiter, Limits
 from ctxrel.evaluators.prompt import Prompt, Request
 from ctxrel.evaluators.replies import Reply, Usage
 
@@ -45,6 +45,9 @@ class ScriptedJudge:
 
     def notices(self) -> list[str]:
         return []
+
+    def wanted_wait(self) -> float:
+        return 0.0
 
     async def explain(self, error: RunError) -> RunError:
         return error
@@ -242,24 +245,9 @@ async def test_one_pause_for_all() -> None:
     assert asker.limiter.limit >= 4
 
 
-async def test_limit_grows_back() -> None:
-    """After a cut the limit grows by one with as many good answers as it has slots, up to where it was."""
-    limiter = Limiter(8)
-    limiter.open()
-    assert limiter.limit == 8
-    limiter.pause(0)
-    assert limiter.limit == 4
-    for _ in range(4 + 5):
-        limiter.succeeded()
-    assert limiter.limit == 6
-    for _ in range(100):
-        limiter.succeeded()
-    assert limiter.limit == 8
-
-
 async def test_slots_go_to_who_came_first() -> None:
     """Nobody who comes later overtakes those who wait."""
-    limiter = Limiter(1)
+    limiter = Limiter(Limits(most=1, fixed=True))
     order: list[int] = []
 
     async def take(number: int) -> None:
@@ -273,7 +261,7 @@ async def test_slots_go_to_who_came_first() -> None:
 
 async def test_a_waiter_cancelled_with_its_turn_gives_it_back() -> None:
     """A slot that was handed to somebody who is cancelled before running is free again."""
-    limiter = Limiter(1)
+    limiter = Limiter(Limits(most=1, fixed=True))
     held = asyncio.Event()
 
     async def hold() -> None:
@@ -294,7 +282,7 @@ async def test_a_waiter_cancelled_with_its_turn_gives_it_back() -> None:
 
 async def test_a_cancelled_waiter_passes_its_slot_on() -> None:
     """A slot given to somebody who has gone is not lost."""
-    limiter = Limiter(1)
+    limiter = Limiter(Limits(most=1, fixed=True))
     held = asyncio.Event()
 
     async def hold() -> None:

@@ -211,7 +211,7 @@ def expect(outcome: Outcome, expected: Expected, *, repaired: bool = False) -> N
 
 def test_every_built_in_is_in_the_table() -> None:
     """A new evaluator has to be put through all of this."""
-    assert NAMES == built_in_names()
+    assert built_in_names() == NAMES
     assert [name for name in NAMES if evaluator_of(name).divisible] == DIVISIBLE
 
 

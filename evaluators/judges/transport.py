@@ -1,0 +1,149 @@
+"""HTTP to one endpoint: the seam below which nothing of ours knows how bytes travel.
+
+The hot call does not go through the openai package, whose request machinery takes more CPU than all the rest of a
+record. What it is told by its environment (organisation, project, further headers, proxies) holds here as well.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from ..errors import Failure, FailureKind, UsageError
+from .endpoint import Endpoint
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LONGEST_BODY = 16 << 20
+"""Bytes; no reply that could be read is longer."""
+_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+
+
+class Response(NamedTuple):
+    """What the endpoint sent, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Case does not matter."""
+    body: bytes
+
+    @property
+    def good(self) -> bool:
+        """Whether the status tells of success."""
+        return 200 <= self.status < 300  # noqa: PLR2004  # HTTP's own numbers
+
+
+class Transport:
+    """A pool of connections to an endpoint, opened with the first request."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._base = endpoint.base_url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy = find_proxy(endpoint.base_url)
+
+    async def post(self, path: str, body: bytes) -> Response:
+        """The answer to a request with a JSON body. Raises Failure (`timeout`, `connection`, `server_error`)."""
+        return await self._send("POST", path, body)
+
+    async def get(self, path: str) -> Response:
+        """What stands at a path. Raises Failure as `post` does."""
+        return await self._send("GET", path, None)
+
+    async def close(self) -> None:
+        """Close the connections; another request opens new ones."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _send(self, method: str, path: str, body: bytes | None) -> Response:
+        import aiohttp  # noqa: PLC0415  # only a live run needs it
+
+        session = self._session or self._open()
+        try:
+            # Over everything, from the connection to the last byte: neither silence nor a trickle holds a slot.
+            async with (
+                asyncio.timeout(self._endpoint.timeout),
+                session.request(
+                    method, self._base + path, data=body, proxy=self._proxy, allow_redirects=False
+                ) as response,
+            ):
+                return Response(response.status, response.headers, await _read(response))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise translate(error, url=self._endpoint.base_url, seconds=self._endpoint.timeout) from error
+
+    def _open(self) -> "aiohttp.ClientSession":
+        import aiohttp  # noqa: PLC0415  # only a live run needs it
+
+        self._session = aiohttp.ClientSession(
+            headers=headers_for(self._endpoint, os.environ),
+            # How many are in flight is the limiter's business.
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+        return self._session
+
+
+async def _read(response: "aiohttp.ClientResponse") -> bytes:
+    """The body, unpacked. Raises Failure where it has no end."""
+    chunks: list[bytes] = []
+    length = 0
+    async for chunk in response.content.iter_any():
+        length += len(chunk)
+        if length > LONGEST_BODY:
+            response.close()
+            raise Failure(FailureKind.SERVER_ERROR, f"the endpoint's answer is longer than {LONGEST_BODY >> 20} MB")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def headers_for(endpoint: Endpoint, environment: Mapping[str, str]) -> dict[str, str]:
+    """The headers of every request: ours, and those that the openai package takes from its environment."""
+    headers = {
+        "Authorization": f"Bearer {endpoint.api_key or 'none'}",
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "User-Agent": f"ctxrel/{version('ctxrel')}",
+    }
+    headers |= {name: environment[variable] for name, variable in _HEADERS.items() if environment.get(variable)}
+    for line in environment.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name.strip():
+            headers[name.strip()] = value.strip()
+    return headers
+
+
+def find_proxy(url: str) -> str | None:
+    """The proxy that the environment names for a URL. Raises UsageError for one that cannot be used."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.hostname or ""):
+        return None
+    if not proxy.startswith(("http://", "https://")):
+        raise UsageError(
+            f"the proxy for {parts.scheme} is neither http:// nor https://; change {parts.scheme.upper()}_PROXY or unset it"
+        )
+    return proxy
+
+
+def translate(error: Exception, *, url: str, seconds: float) -> Failure:
+    """What a failed attempt means: the only place that knows the exceptions of the client and the system."""
+    import aiohttp  # noqa: PLC0415  # there already, if it is one of its exceptions
+
+    if isinstance(error, TimeoutError):
+        return Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s")
+    if isinstance(error, (aiohttp.ClientConnectionError, aiohttp.ClientHttpProxyError, OSError)):
+        return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(error)}")
+    return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return " ".join(str(error).split()) or type(error).__name__
