@@ -32,6 +32,8 @@ def closest(given: str, known: Iterable[str]) -> str:
 
 def kind_of(value: object) -> str:
     """What a value is, in words."""
+    if value in ([], {}):
+        return "nothing in it"
     return {dict: "keys", list: "a list", str: "a text", type(None): "nothing"}.get(type(value), repr(value))
 
 

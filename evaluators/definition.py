@@ -137,7 +137,10 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
     fields = checks.mapping(source, (), source.value, required=("extends",), optional=_EXTENDING)
     if depth == _DEPTH:
         source.fail(("extends",), "evaluators extend each other without an end")
-    base = _load(checks.text(source, ("extends",), fields["extends"]), folder, depth + 1)
+    name = checks.text(source, ("extends",), fields["extends"])
+    if not _exists(name, folder):
+        source.fail(("extends",), f"no evaluator {name!r}; {checks.closest(name, built_in_names())}")
+    base = _load(name, folder, depth + 1)
     outputs = base.outputs
     if "outputs" in fields:
         outputs = build_outputs(source, fields["outputs"], base.inputs)
@@ -155,6 +158,10 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
         outputs=outputs,
         scoring=scoring,
     )
+
+
+def _exists(name_or_path: str, folder: Path) -> bool:
+    return name_or_path in built_in_names() or (folder / name_or_path).is_file()
 
 
 def _name(source: Source, value: object) -> str:

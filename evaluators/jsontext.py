@@ -1,6 +1,7 @@
 """JSON as it is met: orjson first, the standard library where orjson is stricter than people's files."""
 
 import json
+import math
 import re
 
 import orjson
@@ -9,6 +10,7 @@ _LENIENT = re.compile(r"NaN|Infinity|\\u[dD][89a-fA-F]")
 _BRACKET = re.compile(r"[\[{]|[\]}]")
 _DEEPEST = 200
 """Of brackets, also of those in texts: what the standard library reads without running out of stack."""
+_LONGEST_INT = 19
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -37,7 +39,7 @@ def _loads_slowly(text: str | bytes, error: orjson.JSONDecodeError) -> object:
     try:
         decoded = text if isinstance(text, str) else text.decode()
         if _LENIENT.search(decoded) and _depth(decoded) <= _DEEPEST:
-            return _clean(json.loads(decoded, parse_constant=lambda _: None))
+            return _clean(json.loads(decoded, parse_constant=lambda _: None, parse_int=_whole))
     except UnicodeDecodeError:
         raise NotJSON("not UTF-8") from None
     except ValueError:
@@ -45,9 +47,16 @@ def _loads_slowly(text: str | bytes, error: orjson.JSONDecodeError) -> object:
     raise NotJSON(f"{error.msg} at column {error.colno}")
 
 
+def _whole(digits: str) -> float:
+    """A whole number, as the fraction that orjson makes of one that is too long."""
+    return int(digits) if len(digits) < _LONGEST_INT else float(digits)
+
+
 def _clean(value: object) -> object:
     if isinstance(value, str):
         return replace_surrogates(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, list):
         return [_clean(item) for item in value]
     if isinstance(value, dict):

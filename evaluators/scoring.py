@@ -70,16 +70,24 @@ def read_scoring(source: Source, value: object, outputs: Sequence[Output[Any]]) 
     if value is None or value == _NONE:
         return Scoring(rule=_NONE, range=Range(None, None))
     if isinstance(value, dict):
-        names = {output.name for output in outputs}
-        if len(value) == 1 and set(value) <= RULES.keys() and set(value.values()) <= names:
-            ((rule, name),) = value.items()
-            return _rule(source, rule, [(at, output) for at, output in enumerate(outputs) if output.name == name])
+        ((rule, name), *others) = value.items() or [("", "")]
+        if rule in RULES and not others and not isinstance(name, (int, float)):
+            return _rule_of(source, rule, name, outputs)
         return _labels(source, value, outputs)
     if isinstance(value, str):
         return _rule(source, choice(source, _PLACE, value, (*RULES, _NONE)), list(enumerate(outputs)))
     return source.fail(
         _PLACE, f"expected {', '.join(RULES)}, {_NONE} or a score for each label, found {kind_of(value)}"
     )
+
+
+def _rule_of(source: Source, rule: str, name: object, outputs: Sequence[Output[Any]]) -> Scoring:
+    names = [output.name for output in outputs]
+    if not isinstance(name, str):
+        source.fail((*_PLACE, rule), f"expected an output's name, found {name!r}")
+    if name not in names:
+        source.fail((*_PLACE, rule), f"there is no output {name!r}; {closest(name, names)}")
+    return _rule(source, rule, [(names.index(name), outputs[names.index(name)])])
 
 
 def _rule(source: Source, rule: str, outputs: Sequence[tuple[int, Output[Any]]]) -> Scoring:

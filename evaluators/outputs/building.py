@@ -1,5 +1,6 @@
 """Outputs out of an evaluator's YAML."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,7 +32,9 @@ def _citations(source: Source, place: Place, options: _Options) -> Output[Any]:
 
 
 def _label(source: Source, place: Place, options: _Options) -> Output[Any]:
-    labels = checks.texts(source, (*place, "values"), options.get("values"))
+    if "values" not in options:
+        source.fail(place, "a label needs its values: {kind: label, values: [good, bad]}")
+    labels = checks.texts(source, (*place, "values"), options["values"])
     if len(set(labels)) < max(2, len(labels)):
         source.fail((*place, "values"), "a label needs two values or more, each once")
     return values.label(str(place[-1]), labels)
@@ -51,7 +54,14 @@ def _range(source: Source, place: Place, options: _Options) -> Range:
 
 def _number(*, whole: bool, many: bool) -> "_Builder":
     make = values.numbers if many else values.number
-    return lambda source, place, options: make(str(place[-1]), _range(source, place, options), whole=whole)
+
+    def build(source: Source, place: Place, options: _Options) -> Output[Any]:
+        bounds = _range(source, place, options)
+        if whole and bounds.low is not None and bounds.high is not None and math.ceil(bounds.low) > bounds.high:
+            source.fail((*place, "range"), f"there is no whole number from {bounds.low:g} to {bounds.high:g}")
+        return make(str(place[-1]), bounds, whole=whole)
+
+    return build
 
 
 _Builder = Callable[[Source, Place, _Options], Output[Any]]
@@ -89,6 +99,9 @@ def build_outputs(source: Source, value: object, inputs: Mapping[str, str]) -> t
         if missing := [name for name in needed if name not in inputs]:
             source.fail((*place, output.name), f"the kind {output.kind!r} needs the input {missing[0]!r}")
     _refuse_collisions(source, outputs)
+    for output in outputs:
+        if taken := [key for key in output.schema() if key in inputs]:
+            source.fail((*place, output.name), f"an input is called {taken[0]!r} as well; give one another name")
     return outputs
 
 

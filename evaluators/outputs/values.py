@@ -13,6 +13,8 @@ from .output import UNIT, Figures, Marks, Range, Reply, UnfitExample, list_of, r
 
 _UNBOUNDED = Range(None, None)
 _MOST_LISTED = 20
+_LARGEST = 2**53
+"""Beyond it not every reader of the rows can tell whole numbers apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,8 +219,10 @@ def _label(reply: Reply, key: str, *, values: Sequence[str]) -> str:
 
 
 def _number(value: object, key: str, *, bounds: Range, whole: bool) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         refuse(f"{key!r} holds something that is no number")
+    if not -_LARGEST < value < _LARGEST:
+        refuse(f"{key!r} holds a number beyond belief")
     if whole and value != int(value):
         refuse(f"{key!r} holds something that is no whole number")
     if (bounds.low is not None and value < bounds.low) or (bounds.high is not None and value > bounds.high):
