@@ -39,6 +39,8 @@ def kind_of(value: object) -> str:
 
 def text(source: Source, place: Place, value: object) -> str:
     """The value, which has to be a text."""
+    if isinstance(value, bool):
+        source.fail(place, f"expected a text, found {value} (YAML reads yes, no, on and off so); put it in quotes")
     if not isinstance(value, str):
         source.fail(place, f"expected a text, found {kind_of(value)}; put the text in quotes")
     return value
@@ -61,5 +63,5 @@ def choice(source: Source, place: Place, value: object, choices: Sequence[str]) 
 def number(source: Source, place: Place, value: object) -> float:
     """The value, which has to be a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        source.fail(place, f"expected a number, found {kind_of(value)}")
+        source.fail(place, f"expected a number, found {value!r}")
     return value

@@ -1,8 +1,10 @@
 """JSON as it is met: orjson first, the standard library where orjson is stricter than people's files."""
 
+import datetime as dt
 import json
 import math
 import re
+from decimal import Decimal
 
 import orjson
 
@@ -27,6 +29,26 @@ def loads(text: str | bytes) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         return _loads_slowly(text, error)
+
+
+def dumps_anything(value: object) -> bytes:
+    """Any value as JSON: dates and decimals become texts, the arrays of numpy lists.
+
+    Raises TypeError where it holds what JSON cannot, or is nested so deeply that it could stand in no other value.
+    """
+    wrapped = orjson.dumps([[[[value]]]], default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    return wrapped[4:-4]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (Decimal, dt.timedelta)):
+        return str(value)
+    to_list = getattr(value, "tolist", None)
+    if callable(to_list):
+        return to_list()
+    raise TypeError(f"there is {type(value).__name__} in it")
 
 
 def replace_surrogates(text: str) -> str:

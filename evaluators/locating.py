@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Indel
 
 SIMILARITY = 90.0
 """Least similarity, from 0 to 100, of a passage that counts as the text: rapidfuzz's partial ratio, 100 less the share
@@ -16,6 +17,11 @@ _FUZZY_LENGTH = 12
 """Characters, without white space, of the shortest text that may differ from the passage."""
 _LONGEST_FUZZY = 2000
 """Characters of the longest such text: what it takes to look for one grows steeply with its length."""
+_PIECE = 8
+_LEAST_PIECES = 0.25
+"""Share of a text's pieces of so many characters that a context has to hold for a closer look: what was made up fails
+this at a hundredth of the cost."""
+_LONGEST_CLUSTER = 32
 _QUOTES = str.maketrans(
     dict.fromkeys(
         '\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb`\u2039\u203a\u300c\u300d\u300e\u300f"',
@@ -77,13 +83,31 @@ class _Part(NamedTuple):
 
 def _similar_part(wanted: str, text: str, least: float) -> _Part | None:
     """The part of a text that is most like what is wanted; not verbatim, which was looked for before."""
+    if not _holds_pieces(text, wanted):
+        return None
     if len(text) <= len(wanted):  # partial_ratio would look for the text in what is wanted
         score = fuzz.ratio(wanted, text, score_cutoff=least)
         return _Part(0, len(text), min(score / 100, _NOT_VERBATIM)) if score else None
     found = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=least)
-    if not found or found.dest_end <= found.dest_start:
+    if not found:
         return None
-    return _Part(found.dest_start, found.dest_end, min(round(found.score / 100, 4), _NOT_VERBATIM))
+    # The window is as long as what is wanted, and may reach into what stands beside it.
+    window = text[found.dest_start : found.dest_end]
+    same = [code for code in Indel.opcodes(wanted, window) if code.tag == "equal"]
+    if not same:
+        return None
+    start, end = found.dest_start + same[0].dest_start, found.dest_start + same[-1].dest_end
+    return _Part(start, end, min(round(found.score / 100, 4), _NOT_VERBATIM))
+
+
+def _holds_pieces(text: str, wanted: str) -> bool:
+    pieces = [wanted[place : place + _PIECE] for place in range(0, len(wanted) - _PIECE + 1, _PIECE)]
+    return sum(piece in text for piece in pieces) >= _LEAST_PIECES * len(pieces)
+
+
+def same_text(text: str) -> str:
+    """What two texts have in common that differ in white space, case, quotes, dashes and forms of Unicode only."""
+    return _Normal.of(text).text
 
 
 class _Normal(NamedTuple):
@@ -117,6 +141,11 @@ class _Normal(NamedTuple):
 
     def whole_words(self, start: int, end: int) -> bool:
         """Whether the passage begins and ends where words of the source do, as far as its script has spaces."""
+        origins = self.origins
+        if (start and origins[start - 1] == origins[start]) or (
+            end < len(origins) and origins[end - 1] == origins[end]
+        ):
+            return False  # a part of a character, as of ¼
         first, last = self.span(start, end)
         return not (_inside_word(self.source, first) or _inside_word(self.source, last))
 
@@ -125,7 +154,10 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     """Characters with the marks that combine with them."""
     if text.isascii():
         return [(place, place + 1) for place in range(len(text))]
-    starts = [place for place, character in enumerate(text) if place == 0 or not _joins(character)]
+    starts: list[int] = []
+    for place, character in enumerate(text):
+        if place == 0 or place - starts[-1] >= _LONGEST_CLUSTER or not _joins(character):
+            starts.append(place)
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 

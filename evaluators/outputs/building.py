@@ -9,9 +9,9 @@ from .. import checks
 from ..yaml_source import Place, Source
 from . import values
 from .citations import Citations
-from .claims import ANSWER, Claims
+from .claims import ANSWER, EVIDENCE, SCORES, Claims
 from .output import Output, Range
-from .quotes import Quotes
+from .quotes import LOCATIONS, Quotes
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ROW_KEYS = frozenset(
@@ -22,6 +22,7 @@ _ROW_KEYS = frozenset(
 )  # fmt: skip
 """The other columns of a result row."""
 _ABOUT_CONTEXTS = ("citations", "quotes", "claims")
+_OWN = {"claims": (SCORES, EVIDENCE), "quotes": (LOCATIONS,)}
 _RELEVANT, _ALL = "relevant", "all"
 _Options = Mapping[str, object]
 
@@ -45,7 +46,7 @@ def _range(source: Source, place: Place, options: _Options) -> Range:
         return Range(None, None)
     inside, value = (*place, "range"), options["range"]
     if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # a range has two ends
-        source.fail(inside, f"expected the lowest and the highest number, as [0, 1], found {checks.kind_of(value)}")
+        source.fail(inside, f"expected the lowest and the highest number, as [0, 1], found {value!r}")
     low, high = (checks.number(source, inside, end) for end in value)
     if low >= high:
         source.fail(inside, f"the lowest number {low:g} is not below the highest {high:g}")
@@ -83,6 +84,14 @@ KINDS: dict[str, tuple[_Builder, tuple[str, ...]]] = {
 """Kinds of outputs: what makes one of its YAML, and the further keys that it takes there."""
 
 
+_ALSO = {
+    "enum": "label", "choice": "label", "category": "label", "categorical": "label", "string": "text", "str": "text",
+    "list": "texts", "strings": "texts", "bool": "boolean", "int": "integer", "float": "number", "object": "json",
+    "dict": "json", "any": "json",
+}  # fmt: skip
+"""What kinds are called elsewhere."""
+
+
 def build_outputs(source: Source, value: object, inputs: Mapping[str, str]) -> tuple[Output[Any], ...]:
     """The outputs of a definition with these inputs. Raises DefinitionError."""
     place = ("outputs",)
@@ -107,14 +116,17 @@ def build_outputs(source: Source, value: object, inputs: Mapping[str, str]) -> t
 
 def _build(source: Source, place: Place, spec: object) -> Output[Any]:
     name = str(place[-1])
-    if not _NAME.fullmatch(name) or name in _ROW_KEYS:
+    if name in _ROW_KEYS:
+        source.fail(place, f"an output cannot be called {name!r}: every row has a column of that name already")
+    if not _NAME.fullmatch(name):
         source.fail(place, f"an output cannot be called {name!r}; choose letters, digits and '_'")
     options = {"kind": spec} if isinstance(spec, str) else spec
     if not isinstance(options, dict) or "kind" not in options:
         source.fail(place, f"expected a kind ({', '.join(KINDS)}), found {checks.kind_of(spec)}")
     kind = options["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
-        source.fail((*place, "kind"), f"unknown kind {kind!r}; {checks.closest(str(kind), KINDS)}")
+        meant = f"did you mean {_ALSO[str(kind)]!r}?" if str(kind) in _ALSO else checks.closest(str(kind), KINDS)
+        source.fail((*place, "kind"), f"unknown kind {kind!r}; {meant}")
     build, further = KINDS[kind]
     checks.mapping(source, place, options, required=("kind",), optional=further)
     return build(source, place, options)
@@ -124,6 +136,8 @@ def _refuse_collisions(source: Source, outputs: tuple[Output[Any], ...]) -> None
     """No two outputs may want the same key of the reply or the same column of the row."""
     taken: dict[str, str] = {}
     for output in outputs:
+        if output.name in _OWN.get(output.kind, ()):
+            source.fail(("outputs", output.name), f"the kind {output.kind!r} has an entry {output.name!r} of its own")
         for key in {*output.schema(), *output.empty()}:
             if key in taken:
                 source.fail(("outputs", output.name), f"{output.name!r} and {taken[key]!r} both fill {key!r}")

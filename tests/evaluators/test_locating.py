@@ -1,5 +1,7 @@
 """What a judge wrote is found where it stands, whole and nowhere else; what it invented is not."""
 
+import random
+import re
 import time
 import unicodedata
 
@@ -195,6 +197,9 @@ PIECES = st.sampled_from(["„x“", "—", "ﬁ", "é", "e\u0301", "한", decom
 
 
 def normal(text: str) -> str:
+    """Without white space and case; which dash or quotation mark it is does not matter."""
+    text = re.sub("[\u2010-\u2015\u2212]", "-", text)
+    text = re.sub('[\u2018-\u201f\u2032\u2033\u2039\u203a\u300c-\u300f\u00ab\u00bb`"]', "'", text)
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -298,3 +303,33 @@ def test_many_places_inside_of_words() -> None:
     started = time.monotonic()
     assert find("a", "a" * 20_000) is None
     assert time.monotonic() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "quote",
+    ["The first firing runs at 950 degreees.", "- The first firing runs at 950 degrees.", "The first firing runs at 950 degrees...", "1) The first firing runs at 950 degrees."],
+)  # fmt: skip
+def test_a_similar_passage_reaches_into_no_other_sentence(quote: str) -> None:
+    """The span of a passage that is nearly the text ends where what they have in common ends."""
+    context = "The kiln was bought in May. The first firing runs at 950 degrees. It cools for a day."
+    place = find(quote, context)
+    assert place
+    assert passage(place, context) in ("The first firing runs at 950 degrees.", "The first firing runs at 950 degrees")
+
+
+def test_what_was_made_up_costs_little() -> None:
+    """Long statements that stand nowhere are found out without a close look at every context."""
+    seeded = random.Random(5)
+    words = ["".join(seeded.choices("abcdefghij", k=7)) for _ in range(3000)]
+    contexts = [" ".join(seeded.choices(words, k=400)) for _ in range(40)]
+    quotes = [" ".join("".join(seeded.choices("klmnopqrst", k=7)) for _ in range(200)) for _ in range(8)]
+    haystack = Haystack(contexts)
+    begun = time.process_time()
+    assert [haystack.find(quote) for quote in quotes] == [None] * 8
+    assert time.process_time() - begun < 20 * (0.05 + _cost_of_one(contexts))
+
+
+def _cost_of_one(contexts: list[str]) -> float:
+    begun = time.process_time()
+    Haystack(contexts)
+    return time.process_time() - begun
