@@ -1,6 +1,7 @@
 """What is asked about a record, and how a reply becomes a score; usable without files and terminal."""
 
 from .components import ContextRelevanceEvaluator, DefinedEvaluator, FaithfulnessEvaluator, LLMEvaluator
+from .errors import CtxrelError, RecordFailed, UsageError
 from .evaluator import Evaluation, Evaluator, load_evaluator
 from .judges.function import FunctionJudge
 from .judges.options import JudgeOptions
@@ -8,6 +9,7 @@ from .record import Record
 
 __all__ = [
     "ContextRelevanceEvaluator",
+    "CtxrelError",
     "DefinedEvaluator",
     "Evaluation",
     "Evaluator",
@@ -16,5 +18,7 @@ __all__ = [
     "JudgeOptions",
     "LLMEvaluator",
     "Record",
+    "RecordFailed",
+    "UsageError",
     "load_evaluator",
 ]

@@ -32,7 +32,8 @@ async def judge_batch(
             outcome = outcomes[place] = await judging.judge(record, evaluator)
             on_done()
             if outcome.failure and stop_on_failure:
-                raise RecordFailed(f"record {place} failed: {outcome.failure.kind}: {outcome.failure.message}")
+                failure = outcome.failure
+                raise RecordFailed(f"record {place} failed: {failure.kind}: {failure.message}") from failure
 
     workers = [asyncio.create_task(work(rest)) for _ in range(_AHEAD * judging.asker.judge.concurrency)]
     try:

@@ -13,7 +13,10 @@ CONTEXTS = "contexts"
 """The input whose sentences can be cited."""
 # Marks by which chat templates tell roles apart. As JSON escapes they mean the same to a reader
 # and nothing to a tokenizer, so that no record can open or close a turn.
-_TEMPLATE_MARKS = re.compile(r"<(?=[|｜]|/?s>|/?think>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+_TEMPLATE_MARKS = re.compile(
+    r"<(?=[|｜]|/?s>|/?think>|(?:start|end)_of_(?:turn|image)>|[be]os>|/?tool_(?:call|response)>|</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
+)
 
 
 class Statement(NamedTuple):

@@ -32,11 +32,15 @@ def closest(given: str, known: Iterable[str]) -> str:
 
 def kind_of(value: object) -> str:
     """What a value is, in words."""
+    if value in ([], {}):
+        return "nothing in it"
     return {dict: "keys", list: "a list", str: "a text", type(None): "nothing"}.get(type(value), repr(value))
 
 
 def text(source: Source, place: Place, value: object) -> str:
     """The value, which has to be a text."""
+    if isinstance(value, bool):
+        source.fail(place, f"expected a text, found {value} (YAML reads yes, no, on and off so); put it in quotes")
     if not isinstance(value, str):
         source.fail(place, f"expected a text, found {kind_of(value)}; put the text in quotes")
     return value
@@ -59,5 +63,5 @@ def choice(source: Source, place: Place, value: object, choices: Sequence[str]) 
 def number(source: Source, place: Place, value: object) -> float:
     """The value, which has to be a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        source.fail(place, f"expected a number, found {kind_of(value)}")
+        source.fail(place, f"expected a number, found {value!r}")
     return value

@@ -1,20 +1,24 @@
 """What the evaluators for Python have in common: lists in, and the way to judge them."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+import orjson
 
 from . import checks
 from .batch import judge_batch
 from .definition import Definition
 from .errors import UsageError
 from .evaluator import Evaluator
-from .jsontext import replace_surrogates
+from .jsontext import dumps_anything, replace_surrogates
 from .judges.asking import Asker, Patience
 from .judges.options import JudgeOptions, check_options, make_judge
 from .judging import Judging, Outcome
-from .memory import PlainMemory
+from .memory import Memory, PlainMemory
 from .record import Record
 
 Results = dict[str, Any]
@@ -36,7 +40,7 @@ class Component:
         check_options(options)
         self.progress_bar = progress_bar
         self.raise_on_failure = raise_on_failure
-        self.evaluator = Evaluator(definition)
+        self.evaluator = Evaluator(definition, explain=options.get("explain", False))
         self._lists = lists
         self.options = options
 
@@ -45,7 +49,7 @@ class Component:
         """The evaluator's name and the hash of its content."""
         return self.evaluator.prompt
 
-    def run(self, **inputs: Sequence[Any]) -> Results:
+    def run(self, /, **inputs: Sequence[Any]) -> Results:
         """Judge rows given as one list for each input, all of the same length.
 
         Also where an event loop is running, as in a notebook, which waits meanwhile. Raises UsageError (a ValueError)
@@ -55,18 +59,18 @@ class Component:
         records = self._records(inputs)
         return _run_to_its_end(lambda: self._judge(records))
 
-    async def run_async(self, **inputs: Sequence[Any]) -> Results:
+    async def run_async(self, /, **inputs: Sequence[Any]) -> Results:
         """The same for an event loop that goes on meanwhile."""
         return await self._judge(self._records(inputs))
 
     async def _judge(self, records: Sequence[Record]) -> Results:
-        from tqdm import tqdm  # noqa: PLC0415  # the command has no use for it
+        from tqdm.auto import tqdm  # noqa: PLC0415  # the command has no use for it
 
         judge = make_judge(self.options, {self.evaluator.name: self.evaluator.static})
         asker = Asker(judge, Patience(attempts=self.options.get("attempts", 5)))
-        judging = Judging(asker, self.options.get("memory") or PlainMemory())
+        judging = Judging(asker, _memory(self.options), max_input_tokens=self.options.get("max_input_tokens"))
         try:
-            with tqdm(total=len(records), disable=None if self.progress_bar else True) as bar:
+            with tqdm(total=len(records), disable=self._hides_progress()) as bar:
                 outcomes = await judge_batch(
                     judging, self.evaluator, records, stop_on_failure=self.raise_on_failure, on_done=bar.update
                 )
@@ -75,57 +79,91 @@ class Component:
         return self.results(outcomes)
 
     def _records(self, inputs: Mapping[str, Sequence[Any]]) -> list[Record]:
+        for name in inputs:
+            if name not in self._lists:
+                raise UsageError(f"unknown input {name!r}; {checks.closest(name, self._lists)}")
         for name in self._lists:
             if name not in inputs:
                 raise UsageError(f"the input {name!r} is missing; given are {', '.join(inputs) or 'none'}")
-        for name, values in inputs.items():
-            if name not in self._lists:
-                raise UsageError(f"unknown input {name!r}; {checks.closest(name, self._lists)}")
-            if not isinstance(values, list):
-                raise UsageError(
-                    f"the input {name!r} is {type(values).__name__}; give a list with an entry for each row"
-                )
-        lengths = {name: len(values) for name, values in inputs.items()}
+        lists = {name: _list(name, values) for name, values in inputs.items()}
+        lengths = {name: len(values) for name, values in lists.items()}
         if len(set(lengths.values())) > 1:
             given = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise UsageError(f"the inputs are lists of different lengths: {given}")
-        return [self._record(place, inputs) for place in range(next(iter(lengths.values()), 0))]
+        return [self._record(place, lists) for place in range(next(iter(lengths.values()), 0))]
 
-    def _record(self, place: int, inputs: Mapping[str, Sequence[Any]]) -> Record:
+    def _record(self, place: int, lists: Mapping[str, list[Any]]) -> Record:
         values: dict[str, Any] = {}
         problems: dict[str, str] = {}
         for name, input_name in self._lists.items():
             try:
-                values[input_name] = _READINGS[self.evaluator.inputs[input_name]](inputs[name][place])
+                values[input_name] = _READINGS[self.evaluator.inputs[input_name]](lists[name][place])
             except TypeError as error:
-                problems[input_name] = f"{name}[{place}] {error}"
+                problems[input_name] = f"{name}[{place}]{error}"
         own = {name: values.pop(name) for name in ("question", "contexts", "answer") if name in values}
         return Record(index=place, id=str(place), where=f"row {place}", fields=values, problems=problems, **own)
+
+    def _hides_progress(self) -> bool | None:
+        """Whether no bar is shown; None: only on a terminal."""
+        if not self.progress_bar:
+            return True
+        return False if "ipykernel" in sys.modules else None
 
     def results(self, outcomes: Sequence[Outcome]) -> Results:
         """What `run` gives."""
         raise NotImplementedError
 
 
+def _memory(options: JudgeOptions) -> Memory:
+    memory = options.get("memory")
+    return PlainMemory() if memory is None else memory
+
+
+def _list(name: str, values: object) -> list[Any]:
+    """The values of an input, also out of a tuple, an array or a column of a table. Raises UsageError."""
+    plain = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(plain, (list, tuple)):
+        raise UsageError(f"the input {name!r} is {type(values).__name__}; give a list with an entry for each row")
+    return list(plain)
+
+
 def _read_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"is {type(value).__name__}, not a text")
-    return replace_surrogates(value)
+    """A text, of an object (Haystack's Document) or a dict its content. Raises TypeError."""
+    inner = value.get("content", value.get("text")) if isinstance(value, Mapping) else getattr(value, "content", value)
+    if not isinstance(inner, str):
+        raise TypeError(f" is {type(value).__name__}, not a text")
+    return replace_surrogates(inner)
 
 
 def _read_texts(value: object) -> tuple[str, ...]:
+    """Texts; one alone is a list of one. Raises TypeError."""
     if isinstance(value, str):
         return (replace_surrogates(value),)
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(f"is {type(value).__name__}, not a list of texts")
-    return tuple("" if item is None else _read_text(item) for item in value)
+    items = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f" is {type(value).__name__}, not a list of texts")
+    texts: list[str] = []
+    for place, item in enumerate(items):
+        try:
+            texts.append("" if item is None else _read_text(item))
+        except TypeError as error:
+            raise TypeError(f"[{place}]{error}") from None
+    return tuple(texts)
+
+
+def _read_json(value: object) -> object:
+    """A value as JSON holds it. Raises TypeError."""
+    try:
+        return orjson.loads(dumps_anything(value))
+    except TypeError as error:
+        raise TypeError(f" is nothing that JSON can hold: {error}") from None
 
 
 _READINGS: dict[str, Callable[[object], object]] = {
     "text": _read_text,
     "texts": _read_texts,
     "contexts": _read_texts,
-    "json": lambda value: value,
+    "json": _read_json,
 }
 
 
@@ -135,18 +173,42 @@ def _run_to_its_end(make: Callable[[], Coroutine[Any, Any, _Value]]) -> _Value:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(make())
-    values: list[_Value] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            values.append(asyncio.run(make()))
-        except BaseException as error:  # noqa: BLE001  # it is raised again by the caller
-            errors.append(error)
-
-    thread = threading.Thread(target=work, name="ctxrel-run")
+    aside = _Aside(make)
+    thread = threading.Thread(target=aside.work, name="ctxrel-run", daemon=True)
     thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return values[0]
+    try:
+        thread.join()
+    except BaseException:  # an interrupt: nothing is asked and paid for behind anybody's back
+        aside.cancel()
+        thread.join()
+        raise
+    if aside.error:
+        raise aside.error
+    return aside.values[0]
+
+
+class _Aside(Generic[_Value]):
+    """A coroutine on a thread, which can be cancelled from outside."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, _Value]]) -> None:
+        self.values: list[_Value] = []
+        self.error: BaseException | None = None
+        self._make = make
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[_Value] | None = None
+
+    def work(self) -> None:
+        try:
+            self.values.append(asyncio.run(self._run()))
+        except BaseException as error:  # noqa: BLE001  # it is raised again by the caller
+            self.error = error
+
+    def cancel(self) -> None:
+        if self._loop and self._task:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _run(self) -> _Value:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._make())
+        return await self._task

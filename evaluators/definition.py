@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,14 @@ class Definition:
     scoring: Scoring
     examples: tuple[Example, ...]
     parameters: dict[str, object]
+    inserts: Mapping[str, str] = field(default_factory=dict)
+    """Further texts that go into the instructions as they are, by the names of their placeholders."""
 
     @property
     def version(self) -> str:
         """`name@hash`, the hash over everything in the file but its comments."""
-        return f"{self.name}@{digest(self.content, size=4).hex()}"
+        content = {**self.content, **self.inserts}
+        return f"{self.name}@{digest(content, size=4).hex()}"
 
 
 def built_in_names() -> list[str]:
@@ -93,7 +96,7 @@ def load_definition(name_or_path: str) -> Definition:
 def _load(name_or_path: str, folder: Path, depth: int) -> Definition:
     path = folder / name_or_path
     is_path = path.suffix in (".yaml", ".yml") or "/" in name_or_path
-    if is_path or (path.is_file() and name_or_path not in built_in_names()):
+    if is_path or (name_or_path not in built_in_names() and _is_file(path)):
         return check_definition(read_yaml(path), default_name=path.stem, folder=path.parent, depth=depth)
     source = parse_yaml(built_in_text(name_or_path), f"prompts/{name_or_path}.yaml")
     return check_definition(source, default_name=name_or_path, depth=depth)
@@ -111,8 +114,18 @@ def check_definition(source: Source, *, default_name: str, folder: Path = Path()
     return definition
 
 
-def read_definition(source: Source, *, default_name: str, folder: Path = Path(), depth: int = 0) -> Definition:
-    """The same for an evaluator that fills no rows, where an output called `score` is one like any other."""
+def read_definition(
+    source: Source,
+    *,
+    default_name: str,
+    folder: Path = Path(),
+    depth: int = 0,
+    inserts: Mapping[str, str] | None = None,
+) -> Definition:
+    """The same for an evaluator that fills no rows, where an output called `score` is one like any other.
+
+    `inserts` are texts for further placeholders.
+    """
     if isinstance(source.value, dict) and "extends" in source.value:
         return _extended(source, default_name, folder, depth)
     fields = checks.mapping(source, (), source.value, required=_REQUIRED, optional=_OPTIONAL)
@@ -125,23 +138,34 @@ def read_definition(source: Source, *, default_name: str, folder: Path = Path(),
         description=checks.text(source, ("description",), fields.get("description") or ""),
         inputs=inputs,
         outputs=outputs,
-        instructions=_instructions(source, fields["instructions"], examples=bool(examples)),
+        instructions=_instructions(source, fields["instructions"], inserts or {}, examples=bool(examples)),
         scoring=read_scoring(source, fields["scoring"], outputs),
         examples=examples,
         parameters=_parameters(source, fields.get("parameters") or {}),
+        inserts=inserts or {},
     )
 
 
 def _extended(source: Source, default_name: str, folder: Path, depth: int) -> Definition:
     """A definition that asks what another one asks, and makes something else of the reply."""
+    given: dict[str, object] = source.value if isinstance(source.value, dict) else {}
+    if request := [key for key in given if key in (*_REQUIRED, *_OPTIONAL) and key not in _EXTENDING]:
+        source.fail(
+            (request[0],),
+            f"{request[0]!r} would change the request that this evaluator shares with {given['extends']!r}; copy that "
+            "one instead and leave out 'extends'",
+        )
     fields = checks.mapping(source, (), source.value, required=("extends",), optional=_EXTENDING)
     if depth == _DEPTH:
         source.fail(("extends",), "evaluators extend each other without an end")
-    base = _load(checks.text(source, ("extends",), fields["extends"]), folder, depth + 1)
+    name = checks.text(source, ("extends",), fields["extends"])
+    if not _exists(name, folder):
+        source.fail(("extends",), f"no evaluator {name!r}; {checks.closest(name, built_in_names())}")
+    base = _load(name, folder, depth + 1)
     outputs = base.outputs
     if "outputs" in fields:
         outputs = build_outputs(source, fields["outputs"], base.inputs)
-        if [output.schema() for output in outputs] != [output.schema() for output in base.outputs]:
+        if [_asked(output) for output in outputs] != [_asked(output) for output in base.outputs]:
             source.fail(
                 ("outputs",), f"an evaluator that extends {base.name!r} reads the same reply; keep the names and kinds"
             )
@@ -157,10 +181,29 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
     )
 
 
+def _asked(output: Output[Any]) -> tuple[object, ...]:
+    """What the judge sees of an output."""
+    return output.kind, output.schema(), output.form()
+
+
+def _exists(name_or_path: str, folder: Path) -> bool:
+    return name_or_path in built_in_names() or _is_file(folder / name_or_path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is none
+        return False
+
+
 def _name(source: Source, value: object) -> str:
     name = checks.text(source, ("name",), value)
     if not _NAME.fullmatch(name):
-        source.fail(("name",), f"the name {name!r} may hold letters, digits, '_' and '-' and starts with a letter")
+        whose = "" if isinstance(source.value, dict) and "name" in source.value else " (the file's; add name: NAME)"
+        source.fail(
+            ("name",), f"the name {name!r}{whose} may hold letters, digits, '_' and '-' and starts with a letter"
+        )
     return name
 
 
@@ -178,6 +221,10 @@ def _inputs(source: Source, value: object) -> dict[str, str]:
     for name, kind in kinds.items():
         if not _INPUT.fullmatch(name):
             source.fail((*place, name), f"an input cannot be called {name!r}; choose letters, digits and '_'")
+        if name == "id":
+            source.fail(
+                (*place, name), "an input cannot be called 'id', which is the record's own; give it another name"
+            )
         if (name == CONTEXTS) != (kind == CONTEXTS):
             source.fail((*place, name), "the input 'contexts', and no other, is of the kind 'contexts'")
         if name in ("question", "answer") and kind != "text":
@@ -185,14 +232,14 @@ def _inputs(source: Source, value: object) -> dict[str, str]:
     return kinds
 
 
-def _instructions(source: Source, value: object, *, examples: bool) -> str:
+def _instructions(source: Source, value: object, inserts: Mapping[str, str], *, examples: bool) -> str:
     place = ("instructions",)
     text = checks.text(source, place, value)
     if not text.strip():
         source.fail(place, "the instructions are empty")
     found = _PLACEHOLDER.findall(text)
     for name in found:
-        if name not in PLACEHOLDERS:
+        if name not in PLACEHOLDERS and name not in inserts:
             source.fail(
                 place, f"unknown placeholder {{{{{name}}}}}; known are {{{{output_format}}}} and {{{{examples}}}}"
             )
@@ -246,10 +293,11 @@ def _example_inputs(source: Source, place: Place, value: object, kinds: Mapping[
 def _parameters(source: Source, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         source.fail(("parameters",), f"expected request parameters, found {checks.kind_of(value)}")
-    try:
-        check_parameters(value)
-    except DefinitionError as error:
-        source.fail(("parameters",), str(error))
+    for name, parameter in value.items():
+        try:
+            check_parameters({name: parameter})
+        except DefinitionError as error:
+            source.fail(("parameters", name), str(error))
     return value
 
 

@@ -149,7 +149,8 @@ class Evaluator:
         forms = [form for output in self.outputs for form in output.form().items()]
         output_format = "{" + ", ".join(f'"{key}": {form}' for key, form in forms) + "}"
         examples = "\n\n".join(map(self._render_example, self.definition.examples))
-        return fill_placeholders(self.definition.instructions, {"output_format": output_format, "examples": examples})
+        fillings = {**self.definition.inserts, "output_format": output_format, "examples": examples}
+        return fill_placeholders(self.definition.instructions, fillings)
 
     def _render_example(self, example: Example) -> str:
         case = self.case(example.inputs)

@@ -133,7 +133,9 @@ class Judging:
             outcome.replies += self._memory.replies(key)
             raise
         verdict = self._remembered(task, key, outcome)
-        assert verdict is not None  # noqa: S101  # the reply it was read from has been kept
+        if verdict is None:  # another evaluator asked, and reads other things in the same reply
+            outcome.replies += self._memory.replies(key)
+            raise Failure(FailureKind.INVALID_REPLY, "the reply to a request that is shared does not fit")
         return verdict
 
     async def _ask_once(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> None:
@@ -141,9 +143,14 @@ class Judging:
         shared = key in self._under_way
         if not shared:
             self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key))
-            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
+            self._under_way[key].add_done_callback(lambda done: self._done(key, done))
         await asyncio.shield(self._under_way[key])
         outcome.reused += shared
+
+    def _done(self, key: bytes, asked: "asyncio.Task[None]") -> None:
+        del self._under_way[key]
+        if not asked.cancelled():
+            asked.exception()  # looked at, also where whoever waited for it has been cancelled meanwhile
 
     async def _ask(self, task: Task, request: Request, key: bytes) -> None:
         # A reply that was cut in an earlier run need not be cut again.

@@ -2,18 +2,26 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Indel
 
 SIMILARITY = 90.0
 """Least similarity, from 0 to 100, of a passage that counts as the text: rapidfuzz's partial ratio, 100 less the share
 of insertions and deletions. A word in ten may differ, which is what judges change when they mean to copy."""
+_NOT_VERBATIM = 0.9999
 _FUZZY_LENGTH = 12
 """Characters, without white space, of the shortest text that may differ from the passage."""
-_LONGEST = 20_000
-"""Characters of the longest text that is looked for."""
+_LONGEST_FUZZY = 2000
+"""Characters of the longest such text: what it takes to look for one grows steeply with its length."""
+_PIECE = 8
+_LEAST_PIECES = 0.25
+"""Share of a text's pieces of so many characters that a context has to hold for a closer look: what was made up fails
+this at a hundredth of the cost."""
+_LONGEST_CLUSTER = 32
 _QUOTES = str.maketrans(
     dict.fromkeys(
         '\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb`\u2039\u203a\u300c\u300d\u300e\u300f"',
@@ -21,7 +29,8 @@ _QUOTES = str.maketrans(
     )
 )
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"))
-_WORD = re.compile(r"[^\W_]")
+# Latin, Greek and Cyrillic letters with their accents, and digits. Korean sets spaces too, but its particles follow.
+_SPACED = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f\u1e00-\u1fff\u0300-\u036f]|\d")
 
 
 class Place(NamedTuple):
@@ -42,10 +51,11 @@ class Haystack:
 
     def find(self, text: str) -> Place | None:
         """The first verbatim passage, else the most similar one of at least SIMILARITY; None without one."""
-        wanted = _Normal.of(text[:_LONGEST]).text
+        wanted = _Normal.of(text).text
         if not wanted:
             return None
-        return self._verbatim(wanted) or (self._similar(wanted) if len(wanted) >= _FUZZY_LENGTH else None)
+        is_fuzzy = _FUZZY_LENGTH <= len(wanted) <= _LONGEST_FUZZY
+        return self._verbatim(wanted) or (self._similar(wanted) if is_fuzzy else None)
 
     def _verbatim(self, wanted: str) -> Place | None:
         for number, context in enumerate(self._contexts):
@@ -59,14 +69,45 @@ class Haystack:
     def _similar(self, wanted: str) -> Place | None:
         best: Place | None = None
         for number, context in enumerate(self._contexts):
-            # A text longer than the context cannot stand in it; partial_ratio would look for the context in the text.
-            if len(context.text) * 100 < len(wanted) * SIMILARITY:
-                continue
-            cutoff = max(SIMILARITY, best.similarity * 100 if best else 0.0)
-            found = fuzz.partial_ratio_alignment(wanted, context.text, score_cutoff=cutoff)
-            if found and (best is None or found.score > best.similarity * 100):
-                best = Place(number, *context.span(found.dest_start, found.dest_end), round(found.score / 100, 4))
+            found = _similar_part(wanted, context.text, max(SIMILARITY, best.similarity * 100 if best else 0.0))
+            if found and (best is None or found.similarity > best.similarity):
+                best = Place(number, *context.span(found.start, found.end), found.similarity)
         return best
+
+
+class _Part(NamedTuple):
+    start: int
+    end: int
+    similarity: float
+
+
+def _similar_part(wanted: str, text: str, least: float) -> _Part | None:
+    """The part of a text that is most like what is wanted; not verbatim, which was looked for before."""
+    if not _holds_pieces(text, wanted):
+        return None
+    if len(text) <= len(wanted):  # partial_ratio would look for the text in what is wanted
+        score = fuzz.ratio(wanted, text, score_cutoff=least)
+        return _Part(0, len(text), min(score / 100, _NOT_VERBATIM)) if score else None
+    found = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=least)
+    if not found:
+        return None
+    # The window is as long as what is wanted, and may reach into what stands beside it.
+    window = text[found.dest_start : found.dest_end]
+    same = [code for code in Indel.opcodes(wanted, window) if code.tag == "equal"]
+    if not same:
+        return None
+    start, end = found.dest_start + same[0].dest_start, found.dest_start + same[-1].dest_end
+    return _Part(start, end, min(round(found.score / 100, 4), _NOT_VERBATIM))
+
+
+def _holds_pieces(text: str, wanted: str) -> bool:
+    pieces = [wanted[place : place + _PIECE] for place in range(0, len(wanted) - _PIECE + 1, _PIECE)]
+    return sum(piece in text for piece in pieces) >= _LEAST_PIECES * len(pieces)
+
+
+def same_text(text: str) -> str:
+    """What two texts have in common that differ in white space, case, quotes, dashes and forms of Unicode only."""
+    return _Normal.of(text).text
 
 
 class _Normal(NamedTuple):
@@ -92,12 +133,19 @@ class _Normal(NamedTuple):
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The characters of the source that `text[start:end]` comes from."""
-        last = self.origins[end - 1]
-        stop = next((origin for origin in self.origins[end:] if origin > last), len(self.source))
-        return self.origins[start], self.origins[start] + len(self.source[self.origins[start] : stop].rstrip())
+        first, after = self.origins[start], bisect_right(self.origins, self.origins[end - 1], end)
+        stop = self.origins[after] if after < len(self.origins) else len(self.source)
+        while stop > first and self.source[stop - 1].isspace():
+            stop -= 1
+        return first, stop
 
     def whole_words(self, start: int, end: int) -> bool:
         """Whether the passage begins and ends where words of the source do, as far as its script has spaces."""
+        origins = self.origins
+        if (start and origins[start - 1] == origins[start]) or (
+            end < len(origins) and origins[end - 1] == origins[end]
+        ):
+            return False  # a part of a character, as of ¼
         first, last = self.span(start, end)
         return not (_inside_word(self.source, first) or _inside_word(self.source, last))
 
@@ -106,17 +154,20 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     """Characters with the marks that combine with them."""
     if text.isascii():
         return [(place, place + 1) for place in range(len(text))]
-    starts = [place for place, character in enumerate(text) if place == 0 or not _joins(character)]
+    starts: list[int] = []
+    for place, character in enumerate(text):
+        if place == 0 or place - starts[-1] >= _LONGEST_CLUSTER or not _joins(character):
+            starts.append(place)
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 
 def _joins(character: str) -> bool:
-    """Whether a character changes the form of the one before: an accent, or a part of a Hangul syllable."""
-    return bool(unicodedata.combining(character)) or "\u1160" <= character <= "\u11ff"
+    """Whether a character changes the form of the one before: an accent, a vowel sign, a part of a Hangul syllable."""
+    return unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff" or character in "\uff9e\uff9f"
 
 
 def _inside_word(text: str, place: int) -> bool:
+    """Whether a place is between two letters or digits of a script that sets spaces between words."""
     if not 0 < place < len(text):
         return False
-    before, after = text[place - 1], text[place]
-    return before.isascii() and after.isascii() and bool(_WORD.match(before)) and bool(_WORD.match(after))
+    return bool(_SPACED.match(text, place - 1) and _SPACED.match(text, place))

@@ -1,11 +1,12 @@
 """Where replies are kept and found again."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .errors import Failure, FailureKind
 from .replies import Reply
 
 
+@runtime_checkable
 class Memory(Protocol):
     """Replies and failures by the key of their request."""
 

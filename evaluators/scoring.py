@@ -6,9 +6,9 @@ from typing import Any
 
 from .checks import choice, closest, kind_of, number
 from .outputs.output import UNIT, Marks, Output, Range
-from .yaml_source import Source
+from .yaml_source import Place, Source
 
-_PLACE = ("scoring",)
+_PLACE: Place = ("scoring",)
 _NONE = "none"
 _LABELS = "labels"
 
@@ -19,8 +19,8 @@ def score_any(marks: Marks) -> float:
 
 
 def score_mean(marks: Marks) -> float:
-    """Mean of the marks, as the share of relevant statements; 0 without any."""
-    return marks.total / marks.number if marks.number else 0
+    """Mean of the marks, as the share of relevant statements."""
+    return marks.total / marks.number
 
 
 def score_value(marks: Marks) -> float:
@@ -49,12 +49,16 @@ class Scoring:
     """The score of each label."""
     range: Range = UNIT
     """Between which numbers the score can be."""
+    of_nothing: float | None = 0
+    """The score where there are no marks: 0 of no statements, None of no numbers."""
 
     def score(self, verdict: object, marks: Marks) -> float | None:
         """The score; None where the evaluator has none."""
         if self.rule == _NONE:
             return None
-        return self.labels[str(verdict)] if self.rule == _LABELS else RULES[self.rule](marks)
+        if self.rule == _LABELS:
+            return self.labels[str(verdict)]
+        return RULES[self.rule](marks) if marks.number else self.of_nothing
 
     def describe(self, outputs: Sequence[Output[Any]]) -> str:
         """The rule in a word or two."""
@@ -70,16 +74,24 @@ def read_scoring(source: Source, value: object, outputs: Sequence[Output[Any]]) 
     if value is None or value == _NONE:
         return Scoring(rule=_NONE, range=Range(None, None))
     if isinstance(value, dict):
-        names = {output.name for output in outputs}
-        if len(value) == 1 and set(value) <= RULES.keys() and set(value.values()) <= names:
-            ((rule, name),) = value.items()
-            return _rule(source, rule, [(at, output) for at, output in enumerate(outputs) if output.name == name])
+        ((rule, name), *others) = value.items() or [("", "")]
+        if rule in RULES and not others and not isinstance(name, (int, float, dict)):
+            return _rule_of(source, rule, name, outputs)
         return _labels(source, value, outputs)
     if isinstance(value, str):
         return _rule(source, choice(source, _PLACE, value, (*RULES, _NONE)), list(enumerate(outputs)))
     return source.fail(
         _PLACE, f"expected {', '.join(RULES)}, {_NONE} or a score for each label, found {kind_of(value)}"
     )
+
+
+def _rule_of(source: Source, rule: str, name: object, outputs: Sequence[Output[Any]]) -> Scoring:
+    names = [output.name for output in outputs]
+    if not isinstance(name, str):
+        source.fail((*_PLACE, rule), f"expected an output's name, found {name!r}")
+    if name not in names:
+        source.fail((*_PLACE, rule), f"there is no output {name!r}; {closest(name, names)}")
+    return _rule(source, rule, [(names.index(name), outputs[names.index(name)])])
 
 
 def _rule(source: Source, rule: str, outputs: Sequence[tuple[int, Output[Any]]]) -> Scoring:
@@ -91,7 +103,12 @@ def _rule(source: Source, rule: str, outputs: Sequence[tuple[int, Output[Any]]])
         first = fitting[0][1].name
         source.fail(_PLACE, f"the rule {rule!r} fits several outputs; say which: scoring: {{{rule}: {first}}}")
     ((position, output),) = fitting
-    return Scoring(rule=rule, position=position, range=UNIT if rule in ("any", "share") else output.range)
+    return Scoring(
+        rule=rule,
+        position=position,
+        range=UNIT if rule in ("any", "share") else output.range,
+        of_nothing=None if output.kind in ("integers", "numbers") else 0,
+    )
 
 
 def _taken(output: Output[Any]) -> str:
@@ -100,19 +117,38 @@ def _taken(output: Output[Any]) -> str:
 
 
 def _labels(source: Source, value: dict[str, object], outputs: Sequence[Output[Any]]) -> Scoring:
-    labelled = [(at, getattr(output, _LABELS)) for at, output in enumerate(outputs) if _LABELS in output.rules]
+    labelled = {output.name: getattr(output, _LABELS) for output in outputs if _LABELS in output.rules}
     if not labelled:
         source.fail(_PLACE, f"no output is a label; expected {', '.join(RULES)} or {_NONE}")
-    position, known = next(((at, known) for at, known in labelled if set(value) & set(known)), labelled[0])
+    place = _PLACE
+    if len(value) == 1 and isinstance(scores := next(iter(value.values())), dict):
+        (name,) = value
+        if name not in labelled:
+            source.fail((*_PLACE, name), f"{name!r} is no output that is a label; {closest(name, labelled)}")
+        place, value = (*_PLACE, name), scores
+    else:
+        fitting = [name for name, known in labelled.items() if set(value) <= set(known)]
+        if len(fitting) > 1:
+            source.fail(
+                _PLACE,
+                f"the labels fit several outputs; say which: scoring: {{{fitting[0]}: {{{next(iter(value))}: …}}}}",
+            )
+        name = fitting[0] if fitting else max(labelled, key=lambda each: len(set(value) & set(labelled[each])))
+    return _scores_of_labels(
+        source, place, value, name, labelled[name], [output.name for output in outputs].index(name)
+    )
+
+
+def _scores_of_labels(
+    source: Source, place: Place, value: dict[str, object], name: str, known: Sequence[str], position: int
+) -> Scoring:
     for label in value:
         if label not in known:
-            source.fail(
-                (*_PLACE, label), f"{label!r} is no label of {outputs[position].name!r}; {closest(label, known)}"
-            )
+            source.fail((*place, label), f"{label!r} is no label of {name!r}; {closest(label, known)}")
     for label in known:
         if label not in value:
-            source.fail(_PLACE, f"the label {label!r} of {outputs[position].name!r} has no score")
-    scores = {label: number(source, (*_PLACE, label), score) for label, score in value.items()}
+            source.fail(place, f"the label {label!r} of {name!r} has no score")
+    scores = {label: number(source, (*place, label), score) for label, score in value.items()}
     return Scoring(
         rule=_LABELS, position=position, labels=scores, range=Range(min(scores.values()), max(scores.values()))
     )

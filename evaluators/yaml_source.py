@@ -7,8 +7,10 @@ from typing import NamedTuple, NoReturn
 import yaml
 
 from .errors import DefinitionError
+from .jsontext import replace_surrogates
 
 _INT_LIMIT = 2**63
+_DEEPEST = 50
 Place = tuple[str | int, ...]
 
 
@@ -18,10 +20,13 @@ class Source(NamedTuple):
     name: str
     value: object
     lines: dict[Place, int]
-    """Line (from 1) of each key and list item, by its path; `()` is the document."""
+    """Line (from 1) of each key and list item, by its path; `()` is the document. Empty where it is no file."""
 
     def fail(self, place: Place, message: str) -> NoReturn:
         """Raise a DefinitionError that points at `place`, or at the nearest thing around it."""
+        if not self.lines:  # from Python
+            path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
+            raise DefinitionError(f"{self.name}: {path and f'{path}: '}{message}")
         while place and place not in self.lines:
             place = place[:-1]
         raise DefinitionError(f"{self.name}:{self.lines.get(place, 1)}: {message}")
@@ -31,10 +36,11 @@ def read_yaml(path: Path) -> Source:
     """The file's value and lines. Raises DefinitionError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DefinitionError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}; is it a YAML file?") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise DefinitionError(f"{path}: not UTF-8 at byte {error.start}; is it a YAML file?") from None
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise DefinitionError(f"cannot read {str(path)!r}: {reason}") from None
     return parse_yaml(text, str(path))
 
 
@@ -67,6 +73,8 @@ class _Builder:
 
     def build(self, node: yaml.Node, place: Place) -> object:
         self._source.lines[place] = node.start_mark.line + 1
+        if len(place) > _DEEPEST:
+            self._source.fail(place, "nested too deeply")
         if id(node) in self._built:  # a handful of them can stand for a billion values
             self._source.fail(place, "an alias (*) cannot be used here; write the value out")
         self._built.add(id(node))
@@ -78,6 +86,8 @@ class _Builder:
             value: object = self._loader.construct_object(node)
         except ValueError:  # a date that is none
             value = self._source.fail(place, f"{node.value!r} makes no sense as it stands; put it in quotes")
+        if isinstance(value, str) and replace_surrogates(value) != value:
+            self._source.fail(place, f"{value!r} holds half of a character (a lone surrogate)")
         if value is None or isinstance(value, (str, bool)) or _is_json_number(value):
             return value
         return self._source.fail(place, f"{node.value!r} is read as {type(value).__name__}; put it in quotes")

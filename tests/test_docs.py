@@ -74,7 +74,7 @@ def test_figures() -> None:
         for figures in load_evaluator(name).figures():
             for figure in figures.result() if figures else {}:
                 wanted = figure.replace("precision_at", "") if figure[-1].isdigit() and figure[-1] != "1" else figure
-                assert wanted.removesuffix("_10") in EVALUATORS or figure.endswith("_counts"), figure
+                assert wanted.removesuffix("_10") in EVALUATORS or figure.endswith(("_counts", "_mean")), figure
 
 
 def test_evaluators_in_the_readme() -> None:

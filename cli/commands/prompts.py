@@ -56,7 +56,7 @@ def copy(
         raise UsageError(f"{str(path)!r} is there already; name another file or use --force") from None
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    name = str(path) if path.suffix in (".yaml", ".yml") else f"./{path}"
+    name = str(path) if path.suffix in (".yaml", ".yml") else str(path) if path.is_absolute() else f"./{path}"
     write_error(f"copied to {path}; run it with: ctxrel run LOG -e {shlex.quote(name)}")
 
 

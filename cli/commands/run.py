@@ -93,7 +93,7 @@ def run(
         ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
     ] = ProgressKind.AUTO,
 ) -> None:
-    """Judge whether the retrieved contexts of a log are relevant to its questions.
+    """Judge a log: are its contexts relevant (by default), its answers faithful, and whatever else evaluators ask.
 
     Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
     """

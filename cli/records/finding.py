@@ -85,7 +85,7 @@ def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) ->
     for role in needs:
         if role not in found:
             read = reading_of(role, needs)
-            found[role] = finder.required(role, fields.others.get(role), [[role]], [read], read)
+            found[role] = finder.required(role, fields.others.get(role), [[role]], [read], read, may_be_null=True)
     return Layout(
         inputs={role: path for role, path in found.items() if path},
         id=finder.optional("id", fields.id, _ID),
@@ -105,7 +105,7 @@ def _contexts(finder: "_Finder", fields: Fields) -> FieldPath:
 
 def _answer(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None:
     if "answer" in needs:
-        return finder.required("answer", fields.answer, _ANSWER, [text_of], text_of)
+        return finder.required("answer", fields.answer, _ANSWER, [text_of], text_of, may_be_null=True)
     return finder.optional("answer", fields.answer, _ANSWER)
 
 
@@ -124,10 +124,13 @@ class _Finder:
         groups: Iterable[Sequence[str]],
         readings: Sequence[_Reading],
         any_reading: _Reading,
+        *,
+        may_be_null: bool = False,
     ) -> FieldPath:
         """The field, by the first group of names that the log has any of.
 
         `readings` start with what looks most like it; `any_reading` is enough for a field that somebody named.
+        `may_be_null` takes a field that has been null so far: other evaluators of the run may do without it.
         """
         if named:
             return self._named(role, named, any_reading)
@@ -137,6 +140,8 @@ class _Finder:
                 unfit = {path: self._why_unfit(path, reading) for path in present}
                 if found := [path for path in present if unfit[path] is None]:
                     return self._only(role, found)
+            if present and may_be_null and not any(self._samples(path) for path in present):
+                return self._only(role, present)
             if present:  # a name that says so much is not passed over in silence
                 self._fail(role, f"the field {present[0].text!r} {unfit[present[0]]}")
         return self._fail(role, f"no field looks like the {role}")
@@ -157,6 +162,8 @@ class _Finder:
         return None
 
     def _named(self, role: str, path: FieldPath, read: _Reading) -> FieldPath:
+        if any(_has(value, path) for value in self._values) and not self._samples(path):
+            return path  # null so far
         if not self._samples(path):
             close = difflib.get_close_matches(path.text, self._names, n=1)
             self._fail(

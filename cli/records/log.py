@@ -120,6 +120,8 @@ def _by_content(path: Path, head: bytes) -> Source:
         raise InputError(f"{str(path)!r} is no Parquet file: it does not start with PAR1")
     if suffix in (".jsonl", ".ndjson", ".json") or head.removeprefix(BOM).lstrip().startswith(b"{"):
         return JsonLinesFile(path)
+    if suffix in (".yaml", ".yml"):
+        raise InputError(f"{str(path)!r} is no log; if it is an evaluator, give it with an -e of its own")
     raise InputError(
         f"cannot tell the format of {str(path)!r} by {path.suffix or 'a name without suffix'!r}; "
         f"convert it to JSON Lines ({', '.join(_SUFFIXES[:2])}) or Parquet, or pipe JSON Lines into -"

@@ -6,7 +6,7 @@ import tokenize
 
 import orjson
 
-from ...evaluators.jsontext import loads, replace_surrogates
+from ...evaluators.jsontext import dumps_anything, loads, replace_surrogates
 
 _TEXT_KEYS = (
     "text",
@@ -48,10 +48,9 @@ def json_of(value: object) -> object:
     if value is None:
         raise Unfit("is null")
     try:
-        plain = orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # a lone surrogate
-        raise Unfit(f"is {_kind(value)} that JSON cannot hold") from None
-    return orjson.loads(plain)
+        return orjson.loads(dumps_anything(value))
+    except TypeError:
+        raise Unfit(f"is {_kind(value)} that is nested too deeply, or that JSON cannot hold") from None
 
 
 def contexts_of(value: object) -> tuple[str, ...]:
@@ -74,7 +73,12 @@ def id_of(value: object, index: int) -> str:
     """The record's own id as a text, its index where it has none."""
     if value is None or value == "":
         return str(index)
-    return replace_surrogates(value) if isinstance(value, str) else orjson.dumps(value, default=str).decode().strip('"')
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    try:
+        return dumps_anything(value).decode().strip('"')
+    except TypeError:  # nested beyond what can be written
+        return str(index)
 
 
 def _unpack(text: str) -> object:

@@ -26,6 +26,8 @@ def output_folder(inputs: Sequence[str], output: str | None) -> Path | None:
             raise UsageError("--output is empty text; is a variable unset?")
         return Path(output)
     if len(inputs) != 1:
+        if evaluators := [name for name in inputs if name.endswith((".yaml", ".yml"))]:
+            raise UsageError(f"{evaluators[0]!r} is no log; if it is an evaluator, give it with an -e of its own")
         raise UsageError("several inputs have no common name; name the output folder with --output")
     return Path(f"{_stem(inputs[0])}.ctxrel")
 

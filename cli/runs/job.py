@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ...evaluators.checks import closest
 from ...evaluators.errors import OutputError, RunError, UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker, Patience
@@ -18,6 +19,7 @@ from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge, check_offline
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
+from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
 from ..records.log import STDIN
 from ..records.source import printable
@@ -103,12 +105,16 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     """
     evaluators = _load_evaluators(options)
     endpoint = None if options.model == OFFLINE else _find_endpoint(options)
+    _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
     needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
+    for name in options.fields.others:
+        if name not in needs:
+            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
     log = open_log(options.inputs, options.fields, needs, limit=options.limit)
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for layout, names in log.layouts().items():
@@ -180,11 +186,13 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
 
 
 def _refuse_nothing_but_failures(course: Course, results: Results) -> None:
-    """A run in which nothing at all could be judged did not succeed."""
-    kinds = {kind for tally in course.tallies.values() for kind in tally.errors}
-    if course.rows and course.failed == course.rows:
+    """A run in which an evaluator could judge nothing at all did not succeed."""
+    failed = {name: tally for name, tally in course.tallies.items() if tally.n and not tally.evaluated}
+    if failed:
+        kinds = sorted({kind for tally in failed.values() for kind in tally.errors})
+        by = f" by {' and '.join(failed)}" if len(failed) < len(course.tallies) else ""
         where = f"; see {results.name}" if results.name else ""
-        raise RunError(f"none of {course.records} records could be judged ({', '.join(sorted(kinds))}){where}")
+        raise RunError(f"none of {course.records} records could be judged{by} ({', '.join(kinds)}){where}")
 
 
 @asynccontextmanager
@@ -204,6 +212,10 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
 
 
 def _load_evaluators(options: RunOptions) -> list[Evaluator]:
+    for name in options.evaluators:
+        if "," in name and not Path(name).exists():
+            several = " ".join(f"-e {part.strip()}" for part in name.split(","))
+            raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
     evaluators = [load_evaluator(name, explain=options.explain) for name in options.evaluators]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
@@ -218,6 +230,17 @@ def _load_evaluators(options: RunOptions) -> list[Evaluator]:
                     "give one another name, and say where it stands with --field"
                 )
     return evaluators
+
+
+def _check_input_tokens(options: RunOptions, evaluators: Sequence[Evaluator]) -> None:
+    most = options.max_input_tokens
+    for evaluator in evaluators:
+        tokens = most_tokens(evaluator.static.system)
+        if most is not None and tokens >= most:
+            raise UsageError(
+                f"the instructions of {evaluator.name} alone are about {tokens:,} tokens; --max-input-tokens {most} "
+                "leaves no room for a record"
+            )
 
 
 def _find_endpoint(options: RunOptions) -> Endpoint:

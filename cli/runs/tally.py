@@ -27,12 +27,18 @@ def wilson_interval(successes: float, n: int) -> Interval:
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def normal_interval(total: float, total_of_squares: float, n: int, bounds: Range = UNIT) -> Interval | None:
-    """The 95 % interval of a mean of scores within bounds by the normal approximation; None for fewer than two."""
+def normal_interval(mean: float, variance: float, n: int, bounds: Range = UNIT) -> Interval | None:
+    """The 95 % interval of a mean of `n` scores within bounds by the normal approximation; None for fewer than two.
+
+    `variance` is the sample's.
+    """
     if n < 2:  # noqa: PLR2004
         return None
-    mean = total / n
-    variance = max(0.0, (total_of_squares - n * mean**2) / (n - 1))
+    if variance == 0 and bounds.low is not None and bounds.high is not None:
+        # All alike so far: no more is known than of as many ones and zeros with this mean, which vary most.
+        width = bounds.high - bounds.low
+        share = wilson_interval(n * (mean - bounds.low) / width, n)
+        return Interval(bounds.low + width * share.low, bounds.low + width * share.high)
     half = _Z * math.sqrt(variance / n)
     low = mean - half if bounds.low is None else max(bounds.low, mean - half)
     return Interval(low, mean + half if bounds.high is None else min(bounds.high, mean + half))
@@ -48,7 +54,7 @@ class Tally:
         self._evaluator = evaluator
         self._repaired = 0
         self._scored = 0
-        self._total = self._squares = 0.0
+        self._total = self._mean = self._deviations = 0.0
         self._binary = evaluator.range == UNIT
         self._figures = evaluator.figures()
 
@@ -69,7 +75,9 @@ class Tally:
     def _add_score(self, score: float) -> None:
         self._scored += 1
         self._total += score
-        self._squares += score**2
+        before = self._mean
+        self._mean += (score - before) / self._scored  # Welford, Technometrics 4 (1962) 419
+        self._deviations += (score - before) * (score - self._mean)
         self._binary &= score in (0, 1)
 
     @property
@@ -84,7 +92,8 @@ class Tally:
             return None
         if self._binary:
             return wilson_interval(self._total, self._scored)
-        return normal_interval(self._total, self._squares, self._scored, self._evaluator.range)
+        variance = self._deviations / max(1, self._scored - 1)
+        return normal_interval(self._total / self._scored, variance, self._scored, self._evaluator.range)
 
     @property
     def bounds(self) -> Interval | None:

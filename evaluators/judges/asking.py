@@ -112,8 +112,9 @@ class Asker:
                 await self._wait(failure, failures)
 
     async def close(self) -> None:
-        """Close the judge."""
-        await self.judge.close()
+        """Close the judge, if it was opened."""
+        if self._opening is not None:
+            await self.judge.close()
 
     async def _open(self) -> None:
         if self._opening is None:

@@ -3,12 +3,17 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
-from ..errors import Failure, FailureKind, RunError
+from ..errors import Failure, FailureKind, RunError, UsageError
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply, Usage
 
 Answer = Callable[[str, str], "str | Reply | Awaitable[str | Reply]"]
+
+
+class _NoReply(TypeError):
+    """What the function gave is none."""
 
 
 class FunctionJudge:
@@ -20,10 +25,14 @@ class FunctionJudge:
     known = True
 
     def __init__(self, answer: Answer, *, model: str = "function", concurrency: int = 16) -> None:
+        if concurrency < 1:
+            raise UsageError(f"concurrency is a number of calls from 1, not {concurrency!r}")
         self.model = self.description = model
         self.concurrency = concurrency
         self.sent = 0
         self._answer = answer
+        self._runs = 0
+        self._threads: ThreadPoolExecutor | None = None
         self._is_async = inspect.iscoroutinefunction(answer)
 
     def fingerprint(self, prompt: Prompt) -> bytes:
@@ -47,7 +56,8 @@ class FunctionJudge:
         return error
 
     async def open(self) -> None:
-        """Nothing to open."""
+        """Count a run that uses it: several may do so at once."""
+        self._runs += 1
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:  # noqa: ARG002  # it knows no limit
         """The function's answer. Raises Failure (`rejected`), and RunError where the function does."""
@@ -56,6 +66,8 @@ class FunctionJudge:
             reply = await self._call(request.prompt.system, request.user)
         except (Failure, RunError):
             raise
+        except _NoReply as error:
+            raise Failure(FailureKind.REJECTED, f"the judge gave {error}, not a text or a Reply") from None
         except Exception as error:
             raise Failure(FailureKind.REJECTED, f"the judge raised {type(error).__name__}") from error
         if isinstance(reply, Reply):
@@ -63,11 +75,26 @@ class FunctionJudge:
         return Reply(text=reply, finish_reason="stop", model=self.model, usage=Usage())
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """End the threads with the last run; a call that is under way is not waited for."""
+        self._runs -= 1
+        if self._threads and self._runs <= 0:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
 
     async def _call(self, system: str, user: str) -> str | Reply:
         if self._is_async:
             answer = self._answer(system, user)
         else:
-            answer = await asyncio.to_thread(self._answer, system, user)
-        return answer if isinstance(answer, (str, Reply)) else await answer
+            loop = asyncio.get_running_loop()
+            self._threads = self._threads or ThreadPoolExecutor(self.concurrency, "ctxrel-judge")
+            answer = await loop.run_in_executor(self._threads, self._call_here, system, user)
+        reply = await answer if inspect.isawaitable(answer) else answer
+        if not isinstance(reply, (str, Reply)):
+            raise _NoReply(type(reply).__name__)
+        return reply
+
+    def _call_here(self, system: str, user: str) -> "str | Reply | Awaitable[str | Reply]":
+        try:
+            return self._answer(system, user)
+        except StopIteration as error:  # which no future can hold
+            raise RuntimeError("the function's replies have run out") from error

@@ -1,12 +1,13 @@
 """What a judge is: whoever answers a request with a reply."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..errors import RunError
 from ..prompt import Prompt, Request
 from ..replies import Reply
 
 
+@runtime_checkable
 class Judge(Protocol):
     """Answers requests; knows nothing of records, stores and retries."""
 

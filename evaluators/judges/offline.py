@@ -43,7 +43,7 @@ def _numbered(record: _Record) -> tuple[list[int], list[list[str]]]:
 
 _ANSWERS: dict[str, tuple[str, Callable[[_Record, str], dict[str, object]]]] = {
     "citations of contexts, question": (lexical.VERSION, _cite),
-    "claims of answer, contexts, question": (support.VERSION, _claim),
+    "claims of answer, contexts, question": (f"{lexical.VERSION}.{support.VERSION}", _claim),
 }
 """By the prompt's form: the version of what answers it, and the answer."""
 

@@ -1,9 +1,10 @@
 """Judges out of plain options, for whoever uses evaluators from Python."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from .. import checks
+from ..definition import check_parameters
 from ..errors import UsageError
 from ..memory import Memory
 from ..prompt import Prompt
@@ -32,15 +33,52 @@ class JudgeOptions(TypedDict, total=False):
     """Seconds for one attempt, 60 by default."""
     attempts: int
     """Attempts at a row before it has failed, 5 by default."""
+    explain: bool
+    """Whether to ask for a reason beside each verdict."""
+    max_input_tokens: int | None
+    """Longer requests are divided; three bytes count as a token."""
     memory: Memory
     """Where replies are kept; without one they are forgotten after the call."""
 
 
 def check_options(options: JudgeOptions) -> None:
-    """Raise UsageError for an option that there is not."""
-    for name in options:
-        if name not in JudgeOptions.__annotations__:
-            raise UsageError(f"unknown argument {name!r}; {checks.closest(name, JudgeOptions.__annotations__)}")
+    """Raise UsageError for an option that there is not, or a value that makes no sense."""
+    for name, value in options.items():
+        if name not in _KINDS:
+            raise UsageError(f"unknown argument {name!r}; {_ELSEWHERE.get(name) or checks.closest(name, _KINDS)}")
+        kind, words = _KINDS[name]
+        if value is None and name in _OPTIONAL:
+            continue
+        wrong = not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool)
+        if wrong or value == "" or (isinstance(value, (int, float)) and kind in _NUMBERS and not value > 0):
+            raise UsageError(f"the argument {name!r} is {words}, not {value!r}")
+        if name in _OF_AN_ENDPOINT and options.get("judge") is not None:
+            raise UsageError(f"the argument {name!r} says nothing to a judge object; give it to the object")
+    check_parameters(options.get("parameters") or {})
+
+
+_NUMBERS = (int, (int, float))
+_OPTIONAL = ("judge", "base_url", "memory", "parameters", "concurrency", "max_input_tokens")
+_OF_AN_ENDPOINT = ("model", "base_url", "api_key_env", "parameters", "concurrency", "timeout")
+_ELSEWHERE = {
+    "chat_generator": "give model and base_url, or an object as judge",
+    "generation_kwargs": "they are called parameters",
+    "api": "give model and base_url",
+    "api_key": "name the variable that holds it: api_key_env",
+}
+_KINDS: dict[str, tuple[Any, str]] = {
+    "judge": (Judge, "an object that answers, as FunctionJudge(function)"),
+    "model": (str, "a model's name"),
+    "base_url": (str, "a URL"),
+    "api_key_env": (str, "the name of a variable"),
+    "parameters": (Mapping, "a dict of request parameters"),
+    "concurrency": (int, "a number of requests from 1"),
+    "timeout": ((int, float), "a number of seconds"),
+    "attempts": (int, "a number of attempts from 1"),
+    "explain": (bool, "True or False"),
+    "max_input_tokens": (int, "a number of tokens"),
+    "memory": (Memory, "an object that keeps replies, as PlainMemory()"),
+}
 
 
 def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
@@ -55,7 +93,7 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
         model=model,
         base_url=options.get("base_url"),
         api_key_env=options.get("api_key_env", "OPENAI_API_KEY"),
-        parameters=options.get("parameters", {}),
+        parameters=options.get("parameters") or {},
         timeout=options.get("timeout", 60.0),
     )
-    return ChatJudge(endpoint, concurrency=options.get("concurrency", 16))
+    return ChatJudge(endpoint, concurrency=options.get("concurrency") or 16)

@@ -6,6 +6,7 @@ from rapidfuzz import fuzz
 
 from ..case import Case
 from ..figures import ratio
+from ..locating import same_text
 from .citations import NUMBERS_FORM, NUMBERS_SCHEMA, read_numbers
 from .examples import numbers_of, text_list
 from .output import UNIT, Marks, Reply, UnfitExample, list_of, read_binary, refuse, texts_of
@@ -93,13 +94,12 @@ class Claims:
         scores, evidence = list_of(reply, SCORES), list_of(reply, EVIDENCE)
         if not len(texts) == len(scores) == len(evidence):
             refuse(f"{len(texts)} statements, {len(scores)} scores and {len(evidence)} lists of evidence")
-        known = case.found.get(self.name)
-        if isinstance(known, list) and len(known) != len(texts):
-            refuse(f"{len(texts)} statements, {len(known)} were given")
-        return [
+        claims = [
             Claim(text, read_binary(score, SCORES), frozenset(_numbers(named, case)))
             for text, score, named in zip(texts, scores, evidence, strict=True)
         ]
+        known = case.found.get(self.name)
+        return _as_given(claims, known) if isinstance(known, list) else claims
 
     def found(self, verdict: list[Claim]) -> dict[str, object]:
         """The statements: all parts of a record are asked about the same."""
@@ -169,6 +169,16 @@ class ClaimFigures:
             "supported_without_evidence": self._without_evidence,
             "statement_support": ratio(self._supported, self._statements),
         }
+
+
+def _as_given(claims: list[Claim], known: list[str]) -> list[Claim]:
+    """The claims in the words and the order of an earlier part. Raises Failure unless they are the same statements."""
+    left: dict[str, list[Claim]] = {}
+    for claim in claims:
+        left.setdefault(same_text(claim.text), []).append(claim)
+    if sorted(map(same_text, known)) != sorted(same_text(claim.text) for claim in claims):
+        refuse("the statements are not those that were given")
+    return [left[same_text(text)].pop(0)._replace(text=text) for text in known]
 
 
 def _list_beside(texts: list[str], outputs: Reply, key: str) -> list[object]:

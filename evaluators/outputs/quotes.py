@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..case import Case
+from ..case import Case, Statement
 from ..figures import ContextFact, ContextFigures, context_fact
 from ..locating import Haystack, Place
 from .citations import context_verdicts
@@ -96,7 +96,7 @@ class Quotes:
         return {self.name: [], LOCATIONS: [], "contexts": []}
 
     def marks(self, verdict: list[Quote], case: Case) -> Marks:
-        """One for each sentence of the contexts that a located statement touches."""
+        """One for each sentence of the contexts that a located statement covers."""
         return Marks(len(_covered(verdict, case)), sum(map(len, case.contexts)))
 
     def fact(self, verdict: list[Quote], case: Case) -> QuoteFact:
@@ -135,11 +135,14 @@ def _location(place: Place | None) -> dict[str, object]:
 
 
 def _covered(quotes: Iterable[Quote], case: Case) -> set[int]:
-    """Numbers of the sentences that located quotes touch."""
+    """Numbers of the sentences that located quotes cover."""
     places = [quote.place for quote in quotes if quote.place]
-    return {
-        statement.number
-        for statement in case.statements
-        for place in places
-        if statement.context == place.context and statement.start < place.end and place.start < statement.end
-    }
+    return {statement.number for statement in case.statements for place in places if _covers(place, statement)}
+
+
+def _covers(place: Place, statement: Statement) -> bool:
+    """Whether a quote takes up half of a sentence, or half of it stands there: a sentence beside it is only touched."""
+    if statement.context != place.context:
+        return False
+    overlap = min(statement.end, place.end) - max(statement.start, place.start)
+    return 2 * overlap >= min(statement.end - statement.start, place.end - place.start)

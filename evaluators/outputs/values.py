@@ -9,10 +9,14 @@ from typing import Any
 
 from ..case import Case
 from ..errors import Failure
+from ..figures import ratio
+from ..jsontext import dumps_anything
 from .output import UNIT, Figures, Marks, Range, Reply, UnfitExample, list_of, read_binary, refuse, texts_of, value_of
 
 _UNBOUNDED = Range(None, None)
 _MOST_LISTED = 20
+_LARGEST = 2**53
+"""Beyond it not every reader of the rows can tell whole numbers apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +99,10 @@ class Value:
         return verdict
 
     def figures(self) -> Figures | None:
-        """How often each label was given, None for other kinds."""
-        return LabelFigures(self.name, self.labels) if self.labels else None
+        """How often each label was given, the mean of numbers; None for other kinds."""
+        if self.labels:
+            return LabelFigures(self.name, self.labels)
+        return MeanFigures(self.name) if "value" in self.rules else None
 
 
 class LabelFigures:
@@ -115,6 +121,23 @@ class LabelFigures:
         return {f"{self._name}_counts": dict(self._counts)}
 
 
+class MeanFigures:
+    """The mean of numbers, true as 1."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._total, self._count = 0.0, 0
+
+    def add(self, fact: float) -> None:
+        """Count one record."""
+        self._total += fact
+        self._count += 1
+
+    def result(self) -> dict[str, Any]:
+        """The mean, None without any."""
+        return {f"{self._name}_mean": ratio(self._total, self._count)}
+
+
 def text(name: str) -> Value:
     """A text, which may be empty."""
     return Value(name=name, kind="text", described='"text"', shape={"type": "string"}, reader=_text)
@@ -122,7 +145,7 @@ def text(name: str) -> Value:
 
 def anything(name: str) -> Value:
     """Any JSON value; an endpoint is asked for JSON without a schema."""
-    return Value(name=name, kind="json", described="any JSON value", shape={}, reader=value_of)
+    return Value(name=name, kind="json", described="any JSON value", shape={}, reader=_anything)
 
 
 def texts(name: str) -> Value:
@@ -199,7 +222,21 @@ def _described(bounds: Range, *, whole: bool) -> str:
     what = "whole number" if whole else "number"
     if bounds == _UNBOUNDED:
         return f"a {what}"
-    return f"a {what} from {bounds.low:g} to {bounds.high:g}"
+    return f"a {what} from {_end(bounds.low)} to {_end(bounds.high)}"
+
+
+def _end(bound: float | None) -> str:
+    """An end of a range, exactly."""
+    return str(int(bound)) if bound is not None and bound == int(bound) else repr(bound)
+
+
+def _anything(reply: Reply, key: str) -> object:
+    value = value_of(reply, key)
+    try:
+        dumps_anything(value)
+    except TypeError:
+        refuse(f"{key!r} is nested too deeply")
+    return value
 
 
 def _text(reply: Reply, key: str) -> str:
@@ -217,10 +254,12 @@ def _label(reply: Reply, key: str, *, values: Sequence[str]) -> str:
 
 
 def _number(value: object, key: str, *, bounds: Range, whole: bool) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         refuse(f"{key!r} holds something that is no number")
+    if not -_LARGEST < value < _LARGEST:
+        refuse(f"{key!r} holds a number beyond belief")
     if whole and value != int(value):
         refuse(f"{key!r} holds something that is no whole number")
     if (bounds.low is not None and value < bounds.low) or (bounds.high is not None and value > bounds.high):
-        refuse(f"{key!r} is outside of {bounds.low:g} to {bounds.high:g}")
+        refuse(f"{key!r} is outside of {_end(bounds.low)} to {_end(bounds.high)}")
     return int(value) if whole else value

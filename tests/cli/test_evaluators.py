@@ -401,3 +401,74 @@ def test_many_evaluators_stay_in_order(
     assert done.returncode == 0
     rows = read_rows(tmp_path / "log.ctxrel")
     assert [(row["id"], row["evaluator"]) for row in rows] == [(r["id"], name) for r in records for name in names]
+
+
+NESTED = "name: nested\ninputs: {question: text, x: json}\noutputs: {v: json}\nscoring: none\ninstructions: '{{output_format}}'\n"
+
+
+def test_nesting_beyond_what_can_be_written(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Neither a reply nor a record nor an id that is nested too deeply ends the run."""
+    Path("nested.yaml").write_text(NESTED)
+    deep = [[]]  # type: ignore[var-annotated]
+    for _ in range(251):
+        deep = [deep]
+    server.script = lambda seen: completion(json.dumps({"v": deep if seen.record["question"] == "b" else 1}))
+    records = [{"question": "a", "x": 1}, {"question": "b", "x": 1}, {"question": "c", "x": deep}, {"id": deep, "question": "d", "x": 1}]  # fmt: skip
+    done = ctxrel(*live(server, write_log(records), "-e", "nested.yaml"))
+    assert done.returncode == 0, done.stderr
+    rows = read_rows(tmp_path / "log.ctxrel")
+    assert [row["error"] and row["error"]["kind"] for row in rows] == [None, "invalid_reply", "bad_input", None]
+    assert rows[3]["id"] == "3"
+
+
+def test_answers_that_begin_late(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A log whose first records have no answer is read; they are `bad_input` for faithfulness alone."""
+    server.script = by_schema
+    records = [{**RECORDS[0], "answer": None, "id": str(number)} for number in range(55)]
+    log = write_log([*records, RECORDS[0]])
+    for options in ([], ["--answer-field", "answer"]):
+        done = ctxrel(*live(server, log, "-e", "context_relevance", "-e", "faithfulness", *options))
+        assert done.returncode == 0, done.stderr
+        blocks = read_summary(tmp_path / "log.ctxrel")["evaluators"]
+        assert (blocks["context_relevance"]["evaluated"], blocks["faithfulness"]["errors"]) == (56, {"bad_input": 55})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-e", "faithfulness", "--field", "anser=answer"], "no evaluator of this run has an input 'anser'; did you mean 'answer'?"),
+        (["-e", "faithfulness", "--max-input-tokens", "500"], "the instructions of faithfulness alone are about "),
+        (["-e", "faithfulness,context_relevance"], "'faithfulness,context_relevance' is no evaluator; for several repeat the option: -e faithfulness -e context_relevance"),
+        (["mine.yaml"], "'mine.yaml' is no log; if it is an evaluator, give it with an -e of its own"),
+        (["mine.yaml", "-o", "out"], "'mine.yaml' is no log; if it is an evaluator, give it with an -e of its own"),
+        (["-e", "x" * 300], "no evaluator 'xxx"),
+    ],
+)  # fmt: skip
+def test_slips(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, arguments: list[str], said: str
+) -> None:
+    """Slips of the command line are one sentence with the next step, and nothing is sent."""
+    Path("mine.yaml").write_text(TONE)
+    done = ctxrel(*live(server, write_log(RECORDS)), *arguments)
+    assert (done.returncode, done.stderr.startswith(f"ctxrel: {said}")) == (2, True), done.stderr
+    assert not server.seen
+
+
+def test_an_evaluator_that_judged_nothing(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """It ends the run with exit 1, though others have judged: a number that is missing is no success."""
+    server.script = lambda seen: cite(1) if "statements" in str(seen.body["response_format"]) and "evidence" not in str(seen.body["response_format"]) else completion("no")  # fmt: skip
+    done = ctxrel(*live(server, write_log(RECORDS), "-e", "context_relevance", "-e", "faithfulness"))
+    assert done.returncode == 1
+    assert "none of 2 records could be judged by faithfulness (invalid_reply)" in done.stderr
+
+
+def test_bounds_are_shown_exactly(ctxrel: RunCommand) -> None:
+    """The judge reads the bounds that its replies are held to."""
+    text = "inputs: [question]\noutputs: {{x: {{kind: number, range: [{}, {}]}}}}\nscoring: value\ninstructions: '{{{{output_format}}}}'\n"
+    for name, low, high in (("a", "0", "12345678"), ("b", "0.1234567", "0.1234568")):
+        Path(f"{name}.yaml").write_text(text.format(low, high))
+        assert f"a number from {low} to {high}" in ctxrel("prompts", "show", f"{name}.yaml", "--rendered").stdout

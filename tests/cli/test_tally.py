@@ -1,5 +1,7 @@
 """What a run adds up to."""
 
+from statistics import fmean, variance
+
 import pytest
 
 from ctxrel.cli.console import duration, plain_table
@@ -31,9 +33,9 @@ def test_wilson(successes: int, n: int, low: float, high: float) -> None:
 def test_normal() -> None:
     """The interval of other scores: mean 0.5, sample variance 1/12, n 4."""
     scores = [0.2, 0.4, 0.6, 0.8]
-    interval = normal_interval(sum(scores), sum(score**2 for score in scores), 4)
+    interval = normal_interval(fmean(scores), variance(scores), 4)
     assert interval == pytest.approx((0.5 - 1.959964 * (0.0666667 / 4) ** 0.5, 0.5 + 1.959964 * (0.0666667 / 4) ** 0.5))
-    assert normal_interval(1, 1, 1) is None
+    assert normal_interval(1, 0, 1) is None
 
 
 def evaluated(score: float, relevant: list[bool]) -> Outcome:

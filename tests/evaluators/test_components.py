@@ -1,9 +1,13 @@
 """The evaluators for Python, held against what Haystack's do: the same lists in, and no NaN, no surprise out."""
 
 import asyncio
+import gc
 import io
 import json
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -332,7 +336,9 @@ def test_llm_judge_raises() -> None:
     """Whatever a judge function raises fails the one row, and meta stays beside the results."""
     script = Script({"boom": RuntimeError("secret"), "a": '{"score": 1}', "b": '{"score": 0}'})
     results = llm(script, raise_on_failure=False).run(predicted_answers=["a", "boom", "b"])
-    assert results == {"results": [{"score": 1}, None, {"score": 0}], "meta": [META, FAILED_META, META]}
+    error = {"kind": "rejected", "message": "the judge raised RuntimeError"}
+    meta = [META, {**FAILED_META, "error": error}, META]
+    assert results == {"results": [{"score": 1}, None, {"score": 0}], "meta": meta}
 
 
 def test_llm_stops_at_the_first_failure() -> None:
@@ -354,20 +360,21 @@ def test_llm_stops_at_the_first_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "row"),
+    ("reply", "row", "error"),
     [
-        pytest.param(1, {"score": 1}, id="fits"),
-        pytest.param(1.0, {"score": 1}, id="whole number with a point"),
-        pytest.param(5, None, id="outside of the range"),
-        pytest.param("high", None, id="a text"),
+        pytest.param(1, {"score": 1}, None, id="fits"),
+        pytest.param(1.0, {"score": 1}, None, id="whole number with a point"),
+        pytest.param(5, None, "'score' is outside of 0 to 1", id="outside of the range"),
+        pytest.param("high", None, "'score' holds something that is no number", id="a text"),
     ],
 )
-def test_llm_outputs_with_kinds(reply: object, row: Results | None) -> None:
+def test_llm_outputs_with_kinds(reply: object, row: Results | None, error: str | None) -> None:
     """Outputs that are given with kinds are checked in every reply."""
     script = Script(json.dumps({"score": reply}))
     outputs = {"score": {"kind": "integer", "range": [0, 1]}}
     results = llm(script, outputs=outputs, raise_on_failure=False).run(predicted_answers=["a"])
-    assert results == {"results": [row], "meta": [META]}
+    told = {"error": {"kind": "invalid_reply", "message": error}} if error else {}
+    assert results == {"results": [row], "meta": [META | told]}
     assert len(script.asked) == (1 if row else 3)
 
 
@@ -644,7 +651,7 @@ def test_relevance_row_that_cannot_be_read() -> None:
             failed("bad_input", "contexts[0] is NoneType, not a list of texts", relevant_statements=[]),
             failed("bad_input", "questions[1] is int, not a text", relevant_statements=[]),
             {"relevant_statements": [PYTHON_TEXT], "score": 1, "status": "evaluated"},
-            failed("bad_input", "contexts[3] is int, not a text", relevant_statements=[]),
+            failed("bad_input", "contexts[3][1] is int, not a text", relevant_statements=[]),
         ],
         "meta": [
             UNASKED_META,
@@ -870,7 +877,7 @@ async def test_faithfulness_missing_list() -> None:
     evaluator = faithfulness(Script(HALF))
     with pytest.raises(ValueError, match="'questions' is missing; given are none"):
         evaluator.run()
-    with pytest.raises(ValueError, match="'predicted_answers' is missing; given are questions, contexts, responses"):
+    with pytest.raises(ValueError, match="unknown input 'responses'; known are questions, contexts, predicted_answers"):
         await evaluator.run_async(questions=QUESTIONS, contexts=CONTEXTS, responses=ANSWERS)
 
 
@@ -1006,3 +1013,170 @@ async def test_faithfulness_stops_at_the_first_failure() -> None:
             )
     assert given_up
     assert len(given_up) <= 3
+
+
+# What goes wrong in other ways.
+
+
+def test_a_script_that_runs_out() -> None:
+    """A function whose replies have run out fails its row; it holds nobody up."""
+    results = llm(lambda *_: next(iter([])), raise_on_failure=False).run(predicted_answers=["a"])
+    assert results["results"] == [None]
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), 10**30, "\ud800"], ids=["set", "object", "number", "surrogate"])
+def test_a_value_that_json_cannot_hold(value: object) -> None:
+    """It fails its row, and the others are judged."""
+    evaluator = llm(lambda *_: '{"score": 1}', inputs=[("x", list)], examples=[], raise_on_failure=False)
+    results = evaluator.run(x=["fine", value])
+    assert results["results"][0] is not None
+    assert results["meta"][1]["error"]["kind"] == "bad_input"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"concurrency": 0}, "'concurrency' is a number of requests from 1, not 0"),
+        ({"concurrency": "3"}, "'concurrency' is a number of requests from 1, not '3'"),
+        ({"concurrency": True}, "'concurrency' is a number"),
+        ({"attempts": 0}, "'attempts' is a number of attempts from 1, not 0"),
+        ({"timeout": float("nan")}, "'timeout' is a number of seconds, not nan"),
+        ({"parameters": 5}, "'parameters' is a dict"),
+        ({"parameters": {"model": "x"}}, "'model' is set by ctxrel itself"),
+        ({"model": None}, "'model' is a model's name"),
+        ({"chat_generator": 1}, "unknown argument 'chat_generator'; give model and base_url, or an object as judge"),
+        ({"judge": FunctionJudge(lambda *_: ""), "concurrency": 3}, "'concurrency' says nothing to a judge object"),
+        ({"judge": "gpt"}, r"'judge' is an object that answers, as FunctionJudge\(function\), not 'gpt'"),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    """Each is told at once, as a ValueError that names the argument and the value."""
+    with pytest.raises(ValueError, match=message):
+        ContextRelevanceEvaluator(**options)
+
+
+@pytest.mark.parametrize("kind", [list[str], list[list[str]], list, list[int], list[list], list[list[Any]]], ids=str)  # type: ignore[type-arg]
+def test_types_there_and_back(kind: Any) -> None:  # noqa: ANN401
+    """Whatever list type an input has, what is written down makes the same evaluator."""
+    evaluator = LLMEvaluator("t", [("x", kind)], ["score"], [], raise_on_failure=False)
+    again = LLMEvaluator.from_dict(json.loads(json.dumps(evaluator.to_dict())))
+    assert again.to_dict() == evaluator.to_dict()
+    assert again.evaluator.inputs == evaluator.evaluator.inputs
+
+
+def test_descriptions_that_lack_something() -> None:
+    """They are refused by the name of what is missing, and a type by its text."""
+    written = LLMEvaluator("t", [("x", list[str])], ["score"], []).to_dict()
+    for name in ("instructions", "inputs", "outputs", "examples"):
+        less = {key: value for key, value in written["init_parameters"].items() if key != name}
+        with pytest.raises(ValueError, match=f"lacks '{name}'"):
+            LLMEvaluator.from_dict({**written, "init_parameters": less})
+    odd = {**written, "init_parameters": {**written["init_parameters"], "inputs": [["x", "set[str]"]]}}
+    with pytest.raises(ValueError, match=r"'set\[str\]' is none of the types"):
+        LLMEvaluator.from_dict(odd)
+    defined = DefinedEvaluator("faithfulness", model="offline")
+    assert DefinedEvaluator.from_dict(defined.to_dict()).to_dict() == defined.to_dict()
+
+
+def test_braces_in_instructions_are_text() -> None:
+    """Instructions from Python are no template."""
+    script = Script('{"score": 1}')
+    llm(script, instructions="Is {{foo}} or {{examples}} in it?", examples=[]).run(predicted_answers=["a"])
+    assert script.asked
+    evaluator = llm(script, instructions="Is {{foo}} or {{examples}} in it?", examples=[])
+    assert "Is {{foo}} or {{examples}} in it?" in evaluator.evaluator.static.system
+
+
+class Document:
+    """As Haystack has them."""
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+
+class Column(list[Any]):
+    """A list in the manner of pandas and numpy."""
+
+    def tolist(self) -> list[Any]:
+        return list(self)
+
+
+def test_lists_of_tables() -> None:
+    """Columns and arrays are lists, documents and dicts their content."""
+    result = relevance(Script(cites(1))).run(
+        questions=Column([SPORT, PYTHON]), contexts=(Column([Document(SPORT_TEXT)]), [{"content": PYTHON_TEXT}])
+    )
+    assert [row["relevant_statements"] for row in result["results"]] == [[SPORT_TEXT], [PYTHON_TEXT]]
+
+
+def test_threads_for_a_plain_function() -> None:
+    """A function that is no coroutine function is called as often at once as the judge may."""
+    barrier = threading.Barrier(12, timeout=10)
+
+    def answer(*_: str) -> str:
+        barrier.wait()
+        return cites(1)
+
+    first = iter([True])  # it goes alone
+    judge = FunctionJudge(lambda *both: cites(1) if next(first, False) else answer(*both), concurrency=13)
+    evaluator = ContextRelevanceEvaluator(judge=judge)
+    result = evaluator.run(questions=[f"q{number}" for number in range(13)], contexts=[[SPORT_TEXT]] * 13)
+    assert result["score"] == 1
+
+
+def test_an_interrupt_in_a_notebook() -> None:
+    """Where a loop is running already, an interrupt ends the run: nothing is asked behind the user's back."""
+    asked: list[str] = []
+
+    async def answer(_: str, user: str) -> str:
+        asked.append(user)
+        if len(asked) == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.005)
+        return cites(1)
+
+    async def cell() -> None:
+        ContextRelevanceEvaluator(judge=FunctionJudge(answer, concurrency=2)).run(
+            questions=[f"q{number}" for number in range(2000)], contexts=[[SPORT_TEXT]] * 2000
+        )
+
+    loop = asyncio.new_event_loop()
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(cell())
+    loop.close()
+    count = len(asked)
+    assert count < 1000
+    assert not [thread for thread in threading.enumerate() if thread.name == "ctxrel-run" and thread.is_alive()]
+    assert len(asked) == count
+
+
+def test_reasons_from_python() -> None:
+    """`explain` asks for reasons; they stand beside the results."""
+    evaluator = relevance(Script('{"relevant_statements": [1], "reason": "It says so."}'), explain=True)
+    assert evaluator.run(questions=[SPORT], contexts=[[SPORT_TEXT]])["meta"][0]["reason"] == "It says so."
+
+
+async def test_one_judge_for_two_evaluators() -> None:
+    """Runs that share a judge and a loop do not end each other."""
+    judge = FunctionJudge(lambda _, user: HALF if "predicted" in user or "answer" in user else cites(1))
+    relevant, faithful = await asyncio.gather(
+        ContextRelevanceEvaluator(judge=judge).run_async(questions=QUESTIONS, contexts=CONTEXTS),
+        FaithfulnessEvaluator(judge=judge).run_async(questions=QUESTIONS, contexts=CONTEXTS, predicted_answers=ANSWERS),
+    )
+    assert (relevant["score"], faithful["individual_scores"]) == (1, [0.5, 0.5])
+
+
+def test_failures_leave_no_traces(capfd: pytest.CaptureFixture[str]) -> None:
+    """Where the first failure ends a call, the other failures are not written to standard error."""
+
+    async def answer(*_: str) -> str:
+        await asyncio.sleep(0.001)
+        raise ValueError("x")
+
+    with pytest.raises(RecordFailed):
+        ContextRelevanceEvaluator(judge=FunctionJudge(answer)).run(
+            questions=[f"q{number}" for number in range(100)], contexts=[[SPORT_TEXT]] * 100
+        )
+    gc.collect()
+    assert capfd.readouterr().err == ""

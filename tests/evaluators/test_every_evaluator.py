@@ -1,6 +1,7 @@
 """Every built-in evaluator: whatever an endpoint answers and whatever a record holds, each keeps the same rules."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -146,17 +147,11 @@ ONE_OF_EACH = ["context_relevance", "faithfulness", "child_safety"]
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[LoopbackServer]:
-    """One endpoint for all tests of this file."""
-    with LoopbackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: LoopbackServer) -> LoopbackServer:
-    """The endpoint, asked nothing so far."""
-    running.seen.clear()
-    return running
+def server() -> Iterator[LoopbackServer]:
+    """One endpoint for all tests of this file, and one set of certificates, which each client would load anew."""
+    with pytest.MonkeyPatch.context() as patch, LoopbackServer() as running:
+        patch.setattr("ssl.create_default_context", cache(ssl.create_default_context))
+        yield running
 
 
 @cache
@@ -174,6 +169,7 @@ async def judge(
     max_input_tokens: int | None = None,
 ) -> Outcome:
     """The outcome of a record while the endpoint follows a script, or gives answers in turn, the last one for ever."""
+    server.seen.clear()
     if callable(script):
         server.script = script
     else:
@@ -361,7 +357,6 @@ async def test_unfit_value(server: LoopbackServer, name: str, key: str, value: o
     outcome = await judge(server, name, [unfit])
     assert (kind_of(outcome), outcome.evaluation) == (FailureKind.INVALID_REPLY, None)
     assert len(server.seen) == len(outcome.replies) == 3
-    server.seen.clear()
     expect(await judge(server, name, [unfit, completion(expected.text)]), expected)
     assert len(server.seen) == 2
 
@@ -387,7 +382,6 @@ async def test_truncated(server: LoopbackServer, name: str, share: float) -> Non
     assert kind_of(outcome) == FailureKind.TRUNCATED
     assert [seen.body["max_completion_tokens"] for seen in server.seen] == [room, 2 * room]
     assert outcome.usage == (200, 14, 128, 6)
-    server.seen.clear()
     expect(await judge(server, name, [cut, completion(text)]), CASES[name])
 
 
@@ -459,7 +453,7 @@ async def test_an_answer_without_statements(server: LoopbackServer) -> None:
     assert (asked.requests, len(server.seen)) == (1, 1)
     blank = await judge(server, "faithfulness", [nothing], record=replace(RECORD, answer=" \n"))
     bare = await judge(server, "faithfulness", [nothing], record=replace(RECORD, contexts=("", " ")))
-    assert (blank.requests, bare.requests, len(server.seen)) == (0, 0, 1)
+    assert (blank.requests, bare.requests, len(server.seen)) == (0, 0, 0)
     for outcome in (asked, blank, bare):
         assert outcome.evaluation
         assert outcome.evaluation.score == 0
@@ -542,7 +536,6 @@ async def test_retried(server: LoopbackServer, name: str, answer: Answer) -> Non
     """What may pass is tried again, within the budget."""
     expect(await judge(server, name, [answer, answer, completion(CASES[name].text)]), CASES[name])
     assert len(server.seen) == 3
-    server.seen.clear()
     assert kind_of(await judge(server, name, [answer])) == FailureKind.SERVER_ERROR
     assert len(server.seen) == QUICK.attempts
 
@@ -554,7 +547,7 @@ async def test_no_answer(server: LoopbackServer, name: str, fault: str) -> None:
     good = completion(CASES[name].text)
     bad = Answer(body=good.body, fault=fault)
     expect(await judge(server, name, [bad, good], timeout=0.3), CASES[name])
-    outcome = await judge(server, name, [error(500, "an answer first"), bad], timeout=0.05)
+    outcome = await judge(server, name, [error(500, "an answer first"), bad], timeout=0.1)
     assert kind_of(outcome) == (FailureKind.CONNECTION if fault == "reset" else FailureKind.TIMEOUT)
     with pytest.raises(EndpointUnreachable, match="nothing has ever been answered"):
         await judge(server, name, [bad], timeout=0.05)
@@ -566,7 +559,6 @@ async def test_rate_limit(server: LoopbackServer, name: str, headers: dict[str, 
     """A rate limit is waited out; one that never ends is an error in the end."""
     limited = error(429, "Slow down", code="rate_limit_exceeded", headers=headers)
     expect(await judge(server, name, [limited] * 3 + [completion(CASES[name].text)]), CASES[name])
-    server.seen.clear()
     assert kind_of(await judge(server, name, [limited])) == FailureKind.RATE_LIMITED
     assert len(server.seen) == QUICK.rate_limits + 1
 
@@ -667,7 +659,6 @@ def with_room_for(sentences: int, script: Script) -> Script:
 async def test_divided(server: LoopbackServer, name: str, record: Record, room: int) -> None:
     """A record that is too long is judged in parts, and comes out as if it had been judged whole."""
     whole = await judge(server, name, sensible(name), record=record)
-    server.seen.clear()
     outcome = await judge(server, name, with_room_for(room, sensible(name)), record=record)
     assert whole.evaluation
     assert outcome.evaluation == whole.evaluation
@@ -714,7 +705,10 @@ async def test_other_statements_than_were_given(server: LoopbackServer) -> None:
 
     outcome = await judge(server, "faithfulness", with_room_for(4, script), record=LONG)
     assert outcome.failure
-    assert (outcome.failure.kind, outcome.failure.message) == ("invalid_reply", "1 statements, 2 were given")
+    assert (outcome.failure.kind, outcome.failure.message) == (
+        "invalid_reply",
+        "the statements are not those that were given",
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -739,11 +733,10 @@ def tokens_of(name: str, record: Record) -> int:
 async def test_divided_before_it_is_sent(server: LoopbackServer, name: str, record: Record) -> None:
     """A record of more tokens than are allowed is divided without a request that the endpoint would refuse."""
     whole = await judge(server, name, sensible(name), record=record)
-    server.seen.clear()
     most = tokens_of(name, record) - 1
     outcome = await judge(server, name, sensible(name), record=record, max_input_tokens=most)
     assert outcome.evaluation == whole.evaluation
-    assert outcome.requests == len(server.seen) == 2
+    assert outcome.requests == len(server.seen) > 1
     for seen in server.seen:
         assert sum(most_tokens(message["content"]) for message in seen.body["messages"]) <= most
 
