@@ -16,7 +16,7 @@ from .errors import UsageError
 from .evaluator import Evaluator
 from .jsontext import dumps_anything, replace_surrogates
 from .judges.asking import Asker, Patience
-from .judges.options import JudgeOptions, check_options, make_judge
+from .judges.options import JudgeOptions, check_options, make_judge, make_limits
 from .judging import Judging, Outcome
 from .memory import Memory, PlainMemory
 from .record import Record
@@ -67,7 +67,7 @@ class Component:
         from tqdm.auto import tqdm  # noqa: PLC0415  # the command has no use for it
 
         judge = make_judge(self.options, {self.evaluator.name: self.evaluator.static})
-        asker = Asker(judge, Patience(attempts=self.options.get("attempts", 5)))
+        asker = Asker(judge, Patience(attempts=self.options.get("attempts", 5)), make_limits(self.options, judge))
         judging = Judging(asker, _memory(self.options), max_input_tokens=self.options.get("max_input_tokens"))
         try:
             with tqdm(total=len(records), disable=self._hides_progress()) as bar:

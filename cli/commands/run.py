@@ -54,8 +54,12 @@ def run(
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option("-c", "--concurrency", min=1, max=1000, metavar="N", help="Requests in flight; 16 by default."),
+        typer.Option(
+            "-c", "--concurrency", min=1, max=1000, metavar="N", help="Requests in flight; found out by default."
+        ),
     ] = None,
+    rpm: Annotated[float | None, typer.Option(metavar="N", help="Requests per minute at most.")] = None,
+    tpm: Annotated[float | None, typer.Option(metavar="N", help="Tokens per minute at most, in and out.")] = None,
     question_field: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where the question stands, as meta.query.")
     ] = None,
@@ -79,6 +83,13 @@ def run(
     attempts: Annotated[
         int, typer.Option(min=1, max=100, metavar="N", help="Attempts at a record before it is an error row.")
     ] = 5,
+    grace: Annotated[
+        float,
+        typer.Option(min=0, max=3600, metavar="SECONDS", help="Time for what is in flight when the run is stopped."),
+    ] = 30.0,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow plain http, and no key, to a host that is not this machine.")
+    ] = False,
     max_input_tokens: Annotated[
         int | None,
         typer.Option(min=100, metavar="N", help="Divide longer records over several requests; 3 bytes are a token."),
@@ -117,11 +128,22 @@ def run(
         attempts=attempts,
         explain=explain,
         max_input_tokens=max_input_tokens,
+        rpm=_per_minute("--rpm", rpm),
+        tpm=_per_minute("--tpm", tpm),
+        grace=grace,
+        insecure=insecure,
     )
     reporter = Reporter(progress)
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
     plan = plan_run(options, reporter)
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
+
+
+def _per_minute(option: str, value: float | None) -> float | None:
+    """A number per minute. Raises UsageError for one that is no amount."""
+    if value is not None and not 0 < value < float("inf"):
+        raise UsageError(f"{option} {value:g}: give a number above 0")
+    return value
 
 
 def parse_parameters(given: list[str]) -> dict[str, object]:

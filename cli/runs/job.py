@@ -15,7 +15,9 @@ from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
 from ...evaluators.judges.endpoint import Endpoint, find_endpoint
+from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
+from ...evaluators.judges.limiter import Limits
 from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge, check_offline
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
@@ -26,11 +28,9 @@ from ..records.source import printable
 from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder, remove_summary
 from .lock import hold_lock
 from .results import Results, ResultsFile, ResultsStream, write_atomically
-from .runner import Course, Interrupted, Runner
+from .runner import GRACE_SECONDS, Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_bytes
-
-DEFAULT_CONCURRENCY = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,10 @@ class RunOptions:
     attempts: int
     explain: bool
     max_input_tokens: int | None
+    rpm: float | None = None
+    tpm: float | None = None
+    grace: float = GRACE_SECONDS
+    insecure: bool = False
 
 
 class Reporter(Protocol):
@@ -145,13 +149,23 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
-    asker = Asker(_make_judge(plan, store, reporter), Patience(attempts=options.attempts))
+    judge = _make_judge(plan, store, reporter)
+    fixed = options.concurrency is not None or plan.endpoint is None
+    limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
+    asker = Asker(judge, Patience(attempts=options.attempts), limits)
     results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
     if folder:
         remove_summary(folder)
     store.begin_run(started.timestamp())
     judging = Judging(asker, store, max_input_tokens=options.max_input_tokens)
-    runner = Runner(plan.log, plan.evaluators, judging, results, raise_on_failure=options.raise_on_failure)
+    runner = Runner(
+        plan.log,
+        plan.evaluators,
+        judging,
+        results,
+        raise_on_failure=options.raise_on_failure,
+        grace=options.grace,
+    )
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
         error = Interrupted(error.number, "; run the same command again to go on")
@@ -252,6 +266,7 @@ def _find_endpoint(options: RunOptions) -> Endpoint:
         api_key_env=options.api_key_env,
         parameters=options.parameters,
         timeout=options.timeout,
+        insecure=options.insecure,
     )
 
 
@@ -263,7 +278,7 @@ def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
     address, model = endpoint.address, endpoint.model
     return ChatJudge(
         endpoint,
-        concurrency=plan.options.concurrency or DEFAULT_CONCURRENCY,
+        concurrency=plan.options.concurrency or MOST,
         dialect=recall_dialect(store.facts(address, model)),
         on_dialect=lambda found: store.keep_facts(address, model, found),
         on_notice=reporter.warn,
@@ -280,7 +295,9 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "base_url": endpoint.base_url if endpoint else None,
         "api_key_env": options.api_key_env if endpoint else None,
         "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
-        "concurrency": judge.concurrency,
+        "concurrency": options.concurrency,
+        "rpm": options.rpm,
+        "tpm": options.tpm,
         "fields": {
             name: path.text
             for name in ("question", "contexts", "answer", "id")
@@ -293,6 +310,7 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "raise_on_failure": options.raise_on_failure,
         "timeout": options.timeout,
         "attempts": options.attempts,
+        "grace": options.grace,
         "explain": options.explain,
         "max_input_tokens": options.max_input_tokens,
     }

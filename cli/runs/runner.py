@@ -27,8 +27,9 @@ _AHEAD = 64
 _UNWRITTEN_ROWS = 4096
 _UNWRITTEN_BYTES = 32 << 20
 _FLUSH_SECONDS = 0.5
-_SETTLE_SECONDS = 0.05
-"""For replies that have just arrived to become rows."""
+_SETTLE_SECONDS = 1.0
+"""At most, for replies that have just arrived to become rows."""
+_POLL_SECONDS = 0.05
 
 
 class Interrupted(RunError):
@@ -137,7 +138,7 @@ class Runner:
             await self._wait_for_progress()
         self._results.flush()
         while self._results.backlog:  # who reads the rows sets no event; a signal ends this wait
-            await asyncio.sleep(_SETTLE_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
             self._results.flush()
         self.course.fingerprint = fingerprint.hexdigest()
 
@@ -145,7 +146,7 @@ class Runner:
         while len(self._queue) >= _UNWRITTEN_ROWS or self._unwritten > _UNWRITTEN_BYTES:
             await self._wait_for_progress()
         while self._results.backlog > _UNWRITTEN_BYTES:  # noqa: ASYNC110  # who reads the rows sets no event
-            await asyncio.sleep(_SETTLE_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         await self._room.acquire()
         task = asyncio.create_task(self._judge(position, evaluator))
         task.add_done_callback(self._advance)
@@ -201,7 +202,8 @@ class Runner:
         await asyncio.wait(waits, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        await asyncio.sleep(0 if self._hurry.is_set() else _SETTLE_SECONDS)
+        if self._queue and not self._hurry.is_set():  # whoever waits for a slot is told that there is none
+            await asyncio.wait(self._queue, timeout=_SETTLE_SECONDS)
 
     async def _cancel_all(self) -> None:
         tasks = list(self._queue)

@@ -53,7 +53,13 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
             "records": course.records,
             "fingerprint": course.fingerprint,
         },
-        "requests": {"sent": asker.sent, "reused": course.reused, "not_needed": course.unasked},
+        "requests": {
+            "sent": asker.sent,
+            "reused": course.reused,
+            "not_needed": course.unasked,
+            "failed": {kind.value: count for kind, count in sorted(asker.failed.items())},
+        },
+        "concurrency": asker.limiter.growth.summary(),
         "tokens": asker.usage._asdict(),
         "cost": None,
         "timings": {

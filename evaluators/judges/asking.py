@@ -193,7 +193,7 @@ class Asker:
                     raise EndpointUnreachable(
                         f"{failure.message}; nothing has ever been answered, check --base-url"
                     ) from failure
-                await asyncio.sleep(self._patience.wait(tries))
+                await self.limiter.sleep(self._patience.wait(tries))
                 if self.limiter.closed:
                     raise
         raise AssertionError("unreachable")
@@ -231,6 +231,6 @@ class Asker:
 
     async def _wait(self, failure: Failure, failures: list[FailureKind]) -> None:
         if isinstance(failure, RateLimited):  # the pause is everybody's; the jitter spreads those who waited
-            await asyncio.sleep(random.uniform(0, self._patience.first_wait))  # noqa: S311
+            await self.limiter.sleep(random.uniform(0, self._patience.first_wait))  # noqa: S311
         elif failure.kind not in (FailureKind.TRUNCATED, FailureKind.INVALID_REPLY):
-            await asyncio.sleep(self._patience.wait(failures.count(failure.kind)))
+            await self.limiter.sleep(self._patience.wait(failures.count(failure.kind)))

@@ -39,15 +39,29 @@ class Endpoint:
 
 
 def find_endpoint(
-    *, model: str, base_url: str | None, api_key_env: str, parameters: Mapping[str, object], timeout: float
+    *,
+    model: str,
+    base_url: str | None,
+    api_key_env: str,
+    parameters: Mapping[str, object],
+    timeout: float,
+    insecure: bool = False,
 ) -> Endpoint:
-    """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work."""
+    """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work.
+
+    `insecure` allows plain http, and no key, to a host that is not this machine.
+    """
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
     host = _check_url(url)
     if not _VARIABLE.fullmatch(api_key_env):
         raise UsageError("--api-key-env takes the name of a variable that holds the key, not the key itself")
     key = os.environ.get(api_key_env, "").strip()
-    if not key and not _is_loopback(host):
+    if url.startswith("http:") and not _is_loopback(host) and not insecure:
+        raise UsageError(
+            f"records{' and the key' if key else ''} would go to {host} in plain text; write https:, "
+            "or add --insecure if everything in between is yours"
+        )
+    if not key and not _is_loopback(host) and not insecure:
         raise UsageError(
             f"no API key for {host}: set the environment variable {api_key_env}, "
             "name another with --api-key-env, or try --model offline, which needs none"

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,6 +50,7 @@ class Limiter:
         self._opened = self._tripped = False
         self._idle = asyncio.Event()
         self._idle.set()
+        self._closing = asyncio.Event()
         self._resume_at = 0.0
         self._waiting: deque[_Turn] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -117,10 +118,17 @@ class Limiter:
     def close(self, error: BaseException) -> None:
         """Let nobody in any more: who waits or comes gets `error`; those in flight go on."""
         self.closed = self.closed or error
+        self._closing.set()
         while self._waiting:
             turn = self._waiting.popleft().future
             if not turn.done():
                 turn.set_exception(self.closed)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before another try; return at once where there can be none."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
 
     async def idle(self) -> None:
         """Return once nothing is in flight."""

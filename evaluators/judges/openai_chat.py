@@ -1,10 +1,12 @@
 """The judge behind any OpenAI-compatible chat completions endpoint."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -76,6 +78,7 @@ class ChatJudge:
         self._told: list[str] = []
         self._transport = Transport(endpoint)
         self._wait = 0.0
+        self._runs: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         self._body = lru_cache(maxsize=64)(self._build_body)
 
     def fingerprint(self, prompt: Prompt) -> bytes:
@@ -101,13 +104,18 @@ class ChatJudge:
 
     async def open(self) -> None:
         """Ask the endpoint for the model. Raises EndpointError where no request can succeed."""
+        loop = asyncio.get_running_loop()
+        self._runs[loop] = self._runs.get(loop, 0) + 1
         for change in self.dialect.changes():
             self._on_notice(change)
         await check_model(self._transport, self._endpoint, self._tell)
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._transport.close()
+        """Close the connections with the last of the runs that share the judge and an event loop."""
+        loop = asyncio.get_running_loop()
+        self._runs[loop] = self._runs.get(loop, 1) - 1
+        if not self._runs[loop]:
+            await self._transport.close()
 
     async def explain(self, error: RunError) -> RunError:
         """The error that ended the run, with the endpoint's other models where its own was unknown."""

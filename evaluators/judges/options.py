@@ -9,7 +9,9 @@ from ..errors import UsageError
 from ..memory import Memory
 from ..prompt import Prompt
 from .endpoint import DEFAULT_MODEL, find_endpoint
+from .growth import MOST
 from .judge import Judge
+from .limiter import Limits
 from .offline import OFFLINE, OfflineJudge, check_offline
 from .openai_chat import ChatJudge
 
@@ -23,12 +25,18 @@ class JudgeOptions(TypedDict, total=False):
     """`gpt-5-mini` by default; `offline` needs no key and no network."""
     base_url: str | None
     """OPENAI_BASE_URL by default."""
+    insecure: bool
+    """Whether plain http, and no key, is allowed to a host that is not this machine."""
     api_key_env: str
     """The variable that holds the key, OPENAI_API_KEY by default."""
     parameters: Mapping[str, object]
     """Request parameters, as reasoning_effort."""
-    concurrency: int
-    """Requests in flight at most, 16 by default."""
+    concurrency: int | None
+    """Requests in flight; by default as many as turn out to be of use."""
+    rpm: float | None
+    """Requests per minute at most."""
+    tpm: float | None
+    """Tokens per minute at most, in and out."""
     timeout: float
     """Seconds for one attempt, 60 by default."""
     attempts: int
@@ -58,8 +66,8 @@ def check_options(options: JudgeOptions) -> None:
 
 
 _NUMBERS = (int, (int, float))
-_OPTIONAL = ("judge", "base_url", "memory", "parameters", "concurrency", "max_input_tokens")
-_OF_AN_ENDPOINT = ("model", "base_url", "api_key_env", "parameters", "concurrency", "timeout")
+_OPTIONAL = ("judge", "base_url", "memory", "parameters", "concurrency", "rpm", "tpm", "max_input_tokens")
+_OF_AN_ENDPOINT = ("model", "base_url", "insecure", "api_key_env", "parameters", "concurrency", "timeout")
 _ELSEWHERE = {
     "chat_generator": "give model and base_url, or an object as judge",
     "generation_kwargs": "they are called parameters",
@@ -73,6 +81,9 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "api_key_env": (str, "the name of a variable"),
     "parameters": (Mapping, "a dict of request parameters"),
     "concurrency": (int, "a number of requests from 1"),
+    "insecure": (bool, "True or False"),
+    "rpm": ((int, float), "a number of requests"),
+    "tpm": ((int, float), "a number of tokens"),
     "timeout": ((int, float), "a number of seconds"),
     "attempts": (int, "a number of attempts from 1"),
     "explain": (bool, "True or False"),
@@ -95,5 +106,12 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
         api_key_env=options.get("api_key_env", "OPENAI_API_KEY"),
         parameters=options.get("parameters") or {},
         timeout=options.get("timeout", 60.0),
+        insecure=options.get("insecure", False),
     )
-    return ChatJudge(endpoint, concurrency=options.get("concurrency") or 16)
+    return ChatJudge(endpoint, concurrency=options.get("concurrency") or MOST)
+
+
+def make_limits(options: JudgeOptions, judge: Judge) -> Limits:
+    """What is asked of the judge at most."""
+    fixed = options.get("concurrency") is not None or not isinstance(judge, ChatJudge)
+    return Limits(most=judge.concurrency, fixed=fixed, rpm=options.get("rpm"), tpm=options.get("tpm"))

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakKeyDictionary
 
 from ..errors import Failure, FailureKind, UsageError
 from .endpoint import Endpoint
@@ -38,13 +39,14 @@ class Response(NamedTuple):
 
 
 class Transport:
-    """A pool of connections to an endpoint, opened with the first request."""
+    """A pool of connections to an endpoint, for each event loop that uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
+        """Raises UsageError for a proxy in the environment that cannot be used."""
         self._endpoint = endpoint
         self._base = endpoint.base_url.rstrip("/")
-        self._session: aiohttp.ClientSession | None = None
         self._proxy = find_proxy(endpoint.base_url)
+        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
 
     async def post(self, path: str, body: bytes) -> Response:
         """The answer to a request with a JSON body. Raises Failure (`timeout`, `connection`, `server_error`)."""
@@ -55,15 +57,14 @@ class Transport:
         return await self._send("GET", path, None)
 
     async def close(self) -> None:
-        """Close the connections; another request opens new ones."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close this loop's connections; another request opens new ones."""
+        if session := self._sessions.pop(asyncio.get_running_loop(), None):
+            await session.close()
 
     async def _send(self, method: str, path: str, body: bytes | None) -> Response:
         import aiohttp  # noqa: PLC0415  # only a live run needs it
 
-        session = self._session or self._open()
+        session = self._sessions.get(asyncio.get_running_loop()) or self._open()
         try:
             # Over everything, from the connection to the last byte: neither silence nor a trickle holds a slot.
             async with (
@@ -79,14 +80,15 @@ class Transport:
     def _open(self) -> "aiohttp.ClientSession":
         import aiohttp  # noqa: PLC0415  # only a live run needs it
 
-        self._session = aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             headers=headers_for(self._endpoint, os.environ),
             # How many are in flight is the limiter's business.
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None),
         )
-        return self._session
+        self._sessions[asyncio.get_running_loop()] = session
+        return session
 
 
 async def _read(response: "aiohttp.ClientResponse") -> bytes:
@@ -126,9 +128,8 @@ def find_proxy(url: str) -> str | None:
     if not proxy or proxy_bypass(parts.hostname or ""):
         return None
     if not proxy.startswith(("http://", "https://")):
-        raise UsageError(
-            f"the proxy for {parts.scheme} is neither http:// nor https://; change {parts.scheme.upper()}_PROXY or unset it"
-        )
+        variable = f"{parts.scheme.upper()}_PROXY"
+        raise UsageError(f"the proxy in {variable} is neither http:// nor https://; change it or unset it")
     return proxy
 
 
@@ -136,9 +137,11 @@ def translate(error: Exception, *, url: str, seconds: float) -> Failure:
     """What a failed attempt means: the only place that knows the exceptions of the client and the system."""
     import aiohttp  # noqa: PLC0415  # there already, if it is one of its exceptions
 
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return Failure(FailureKind.CONNECTION, f"no connection to {url}: the proxy answered HTTP {error.status}")
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s")
-    if isinstance(error, (aiohttp.ClientConnectionError, aiohttp.ClientHttpProxyError, OSError)):
+    if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
         return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(error)}")
     return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP")
 

@@ -75,7 +75,7 @@ def test_several_evaluators(ctxrel: RunCommand, server: LoopbackServer, write_lo
     summary = read_summary(tmp_path / "log.ctxrel")
     assert list(summary["evaluators"]) == names
     # The first two share their requests.
-    assert summary["requests"] == {"sent": 4, "reused": 2, "not_needed": 0}
+    assert summary["requests"] == {"sent": 4, "reused": 2, "not_needed": 0, "failed": {}}
     assert len(server.seen) == 4
     assert summary["evaluators"]["faithfulness"]["figures"] == {
         "no_contexts": 0,
@@ -94,7 +94,7 @@ def test_rescored_for_nothing(ctxrel: RunCommand, server: LoopbackServer, write_
     asked = (len(server.seen), len(server.model_requests))
     assert ctxrel(*live(server, log, "-e", "context_relevance_graded")).returncode == 0
     assert (len(server.seen), len(server.model_requests)) == asked
-    assert read_summary(tmp_path / "log.ctxrel")["requests"] == {"sent": 0, "reused": 2, "not_needed": 0}
+    assert read_summary(tmp_path / "log.ctxrel")["requests"] == {"sent": 0, "reused": 2, "not_needed": 0, "failed": {}}
 
 
 @pytest.mark.parametrize(

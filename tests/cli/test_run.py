@@ -141,7 +141,8 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "records": 2,
             "fingerprint": summary["input"]["fingerprint"],
         },
-        "requests": {"sent": 1, "reused": 0, "not_needed": 1},
+        "requests": {"sent": 1, "reused": 0, "not_needed": 1, "failed": {}},
+        "concurrency": {"fixed": False, "lowest": 8, "highest": 8, "last": 8, "cuts": 0, "course": [[0.0, 8]]},
         "tokens": usage,
         "cost": None,
     }
@@ -190,7 +191,7 @@ def test_run_again_sends_nothing(
     assert ctxrel(*live(server, log, "-c", "3")).returncode == 0
     assert len(server.seen) + len(server.model_requests) == asked
     assert (tmp_path / "log.ctxrel" / "results.jsonl").read_bytes() == before
-    assert read_summary(tmp_path / "log.ctxrel")["requests"] == {"sent": 0, "reused": 20, "not_needed": 0}
+    assert read_summary(tmp_path / "log.ctxrel")["requests"] == {"sent": 0, "reused": 20, "not_needed": 0, "failed": {}}
 
 
 @pytest.mark.parametrize(
@@ -436,7 +437,7 @@ def test_a_mistyped_value_is_nobodys_loss(
     assert configuration["parameters"]["context_relevance"] == {
         "temperature": 0, "max_completion_tokens": 4096, "reasoning_effort": "low",
     }  # fmt: skip
-    assert configuration["concurrency"] == 16
+    assert configuration["concurrency"] is None
 
 
 def test_an_unknown_parameter_of_the_users_is_left_out_and_told_every_time(
@@ -683,7 +684,7 @@ def test_files_are_for_the_owner_only(ctxrel: RunCommand, write_log: WriteLog, t
 
 
 def start(server: LoopbackServer, log: Path, output: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, log, "-o", output))]
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, live(server, log, "-o", output, "-c", "16"))]
     return subprocess.Popen(command, stderr=subprocess.PIPE)
 
 

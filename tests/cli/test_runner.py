@@ -121,10 +121,11 @@ async def test_rows_that_cannot_be_written(make: Make) -> None:
 async def stop_when_still(runner: Runner, log: ListedLog) -> None:
     """Let the run go on until it reads no further, then end it."""
     running = asyncio.ensure_future(runner.run())
-    before = -1
-    while log.read != before or not log.read:
+    still = before = 0
+    while still < 3 or not log.read:
+        still = still + 1 if log.read == before else 0
         before = log.read
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.2)
     runner._end(Interrupted(signal.SIGINT))
     with pytest.raises(Interrupted):
         await running

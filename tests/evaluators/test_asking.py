@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from ctxrel.evaluators.errors import (
+    EndpointDown,
     EndpointUnreachable,
     Failure,
     FailureKind,
@@ -312,3 +314,75 @@ def test_full_jitter() -> None:
         waits = [patience.wait(tries) for _ in range(300)]
         assert 0 <= min(waits) < bound / 4
         assert bound * 3 / 4 < max(waits) <= bound
+
+
+BRIEF = Patience(first_wait=0.001, longest_wait=0.002, trouble=10, outage_waits=(0.001, 0.002, 0.003))
+
+
+async def ask_many(judge: ScriptedJudge, count: int, patience: Patience = BRIEF) -> tuple[Asker, list[object]]:
+    asker = Asker(judge, patience)
+    asked = [asker.ask(REQUEST, lambda reply: str(reply.text), lambda _: None) for _ in range(count)]
+    return asker, await asyncio.gather(*asked, return_exceptions=True)
+
+
+@pytest.mark.parametrize("kind", ["server_error", "timeout", "connection"])
+async def test_an_endpoint_that_is_down_is_left_alone(kind: str) -> None:
+    """Where nothing but errors comes any more the run ends after a bounded number of requests, and says so."""
+    judge = ScriptedJudge(lambda number: REPLY if number < 20 else failing(FailureKind(kind)), delay=0.001)
+    asker, outcomes = await ask_many(judge, 500)
+    assert outcomes[:20].count("ok") >= 15
+    assert any(isinstance(outcome, EndpointDown) for outcome in outcomes)
+    down = asker.limiter.closed
+    assert isinstance(down, EndpointDown)
+    assert "run the same command again when it does" in str(down)
+    assert judge.sent <= 20 + (10 + 2 * 4) + 4 + 2 * len(BRIEF.outage_waits)
+    assert asker.failed[FailureKind(kind)] == judge.sent - 20
+
+
+async def test_an_outage_that_ends() -> None:
+    """An endpoint that is back in time is asked on; few records have failed meanwhile."""
+    judge = ScriptedJudge(lambda number: failing(FailureKind.SERVER_ERROR) if 20 <= number < 40 else REPLY, delay=0.001)
+    asker, outcomes = await ask_many(judge, 300, Patience(first_wait=0.001, longest_wait=0.002, trouble=10, outage_waits=(0.01,) * 5))  # fmt: skip
+    assert outcomes.count("ok") >= 295
+    assert asker.limiter.limit == 4
+    assert asker.limiter.closed is None
+
+
+async def test_errors_among_answers_are_no_outage() -> None:
+    """An endpoint that fails half of the time is asked on."""
+    judge = ScriptedJudge(lambda number: failing(FailureKind.SERVER_ERROR) if number % 2 else REPLY)
+    asker, outcomes = await ask_many(judge, 300)
+    assert asker.limiter.closed is None
+    assert outcomes.count("ok") > 250
+
+
+async def test_a_wait_that_an_error_names_is_everybodys() -> None:
+    """`Retry-After` of a 503 holds up all."""
+    loop = asyncio.get_running_loop()
+    sent: list[float] = []
+
+    def script(number: int) -> Reply | Exception:
+        sent.append(loop.time())
+        return Failure(FailureKind.SERVER_ERROR, "503", wait=0.2) if number == 3 else REPLY
+
+    await ask_many(ScriptedJudge(script, concurrency=4, delay=0.002), 60)
+    told = sent[3] + 0.002
+    assert not [moment for moment in sent if told + 0.01 < moment < told + 0.19]
+
+
+async def test_what_the_judge_says_of_its_limits() -> None:
+    """A wait that the last answer's headers ask for is kept by all."""
+    loop = asyncio.get_running_loop()
+    sent: list[float] = []
+
+    class Counting(ScriptedJudge):
+        def wanted_wait(self) -> float:
+            return 0.1 if self.sent % 10 == 0 else 0.0
+
+    def script(_: int) -> Reply:
+        sent.append(loop.time())
+        return REPLY
+
+    await ask_many(Counting(script, concurrency=1), 30)
+    gaps = [after - before for before, after in pairwise(sent)]
+    assert [place for place, gap in enumerate(gaps, start=1) if gap > 0.09] == [10, 20]
