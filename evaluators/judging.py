@@ -45,6 +45,26 @@ class Outcome:
         return self.replies[-1].model if self.replies else None
 
 
+class Begun:
+    """A record's judgement under way."""
+
+    __slots__ = ("ended", "evaluator", "key", "outcome", "request", "task")
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.outcome = Outcome()
+        self.task: Task | None = None
+        self.request: Request | None = None
+        self.key = b""
+        self.ended = False
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Make the evaluation of the whole record's verdict."""
+        assert self.task is not None  # noqa: S101  # there is no verdict without one
+        self.outcome.evaluation = self.evaluator.evaluate(self.task, verdict)
+        self.ended = True
+
+
 class Judging:
     """Judges records with one judge and one memory."""
 
@@ -61,16 +81,40 @@ class Judging:
 
     async def judge(self, record: Record, evaluator: Evaluator) -> Outcome:
         """The outcome; failures are data in it. Raises RunError where no record can be judged."""
-        outcome = Outcome()
+        return await self.finish(self.begin(record, evaluator))
+
+    def begin(self, record: Record, evaluator: Evaluator) -> "Begun":
+        """A record's judgement as far as it goes without asking: to its end, where its reply is remembered."""
+        begun = Begun(evaluator)
         try:
             if record.problem is not None:
                 raise Failure(FailureKind.BAD_INPUT, record.problem)  # noqa: TRY301  # the one way to an error row
-            task = evaluator.task(record)
-            verdict = await self._verdict(task, outcome)
-            outcome.evaluation = evaluator.evaluate(task, verdict)
+            begun.task = evaluator.task(record)
+            begun.request = begun.task.request()
+            if begun.request is None:
+                begun.conclude(begun.task.nothing())
+                return begun
+            begun.key = self._key(begun.request)
+            verdict = self._remembered(begun.task, begun.key, begun.outcome)
+            if verdict is not None:
+                begun.outcome.requests = begun.outcome.reused = 1
+                begun.conclude(verdict)
         except Failure as failure:
-            outcome.failure = failure
-        return outcome
+            begun.outcome.failure = failure
+            begun.ended = True
+        return begun
+
+    async def finish(self, begun: "Begun") -> Outcome:
+        """The outcome of a judgement that was begun. Raises RunError where no record can be judged."""
+        if not begun.ended:
+            assert begun.task is not None  # noqa: S101  # else it would have ended
+            assert begun.request is not None  # noqa: S101
+            try:
+                begun.outcome.requests += 1
+                begun.conclude(await self._asked(begun.task, begun.request, begun.key, begun.outcome))
+            except Failure as failure:
+                begun.outcome.failure = failure
+        return begun.outcome
 
     async def cancel(self) -> None:
         """Give up what is under way; replies that have arrived are kept."""
@@ -80,6 +124,7 @@ class Judging:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _verdict(self, task: Task, outcome: Outcome) -> Verdict:
+        """The verdict on a part of a record."""
         request = task.request()
         if request is None:
             return task.nothing()
@@ -89,6 +134,10 @@ class Judging:
         if verdict is not None:
             outcome.reused += 1
             return verdict
+        return await self._asked(task, request, key, outcome)
+
+    async def _asked(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> Verdict:
+        """The verdict on what is not remembered, divided where it does not fit."""
         halves = task.halves() if self._does_not_fit(request, key) else None
         if halves is None:
             self._refuse_too_long(request)

@@ -9,19 +9,27 @@ import sentencex
 
 from .jsontext import replace_surrogates
 
-_SCRIPTS = {
-    "ko": re.compile(r"[\uac00-\ud7a3\u1100-\u11ff]"),
-    "ja": re.compile(r"[\u3040-\u30ff]"),
-    "zh": re.compile(r"[\u4e00-\u9fff]"),
-    "hi": re.compile(r"[\u0900-\u097f]"),
-    "bn": re.compile(r"[\u0980-\u09ff]"),
-    "te": re.compile(r"[\u0c00-\u0c7f]"),
-    "ta": re.compile(r"[\u0b80-\u0bff]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-    "ar": re.compile(r"[\u0600-\u06ff]"),
-    "he": re.compile(r"[\u0590-\u05ff]"),
-    "ru": re.compile(r"[\u0400-\u04ff]"),
-    "el": re.compile(r"[\u0370-\u03ff]"),
+# Scripts that fill whole blocks of 256 characters are told by the blocks alone, the others by their characters where
+# one of their blocks occurs.
+_BLOCKS = {
+    "ko": (0x11, *range(0xAC, 0xD8)),
+    "zh": range(0x4E, 0xA0),
+    "ar": (0x06,),
+    "ru": (0x04,),
+}
+_CODES = {language: bytes((place,)) for place, language in enumerate(_BLOCKS, start=1)}
+_BLOCK_TABLE = bytes(
+    next((_CODES[language][0] for language, blocks in _BLOCKS.items() if block in blocks), 0) for block in range(256)
+)
+_PARTS_OF_BLOCKS = {
+    "ja": (0x30, re.compile(r"[\u3040-\u30ff]")),
+    "hi": (0x09, re.compile(r"[\u0900-\u097f]")),
+    "bn": (0x09, re.compile(r"[\u0980-\u09ff]")),
+    "te": (0x0C, re.compile(r"[\u0c00-\u0c7f]")),
+    "ta": (0x0B, re.compile(r"[\u0b80-\u0bff]")),
+    "th": (0x0E, re.compile(r"[\u0e00-\u0e7f]")),
+    "he": (0x05, re.compile(r"[\u0590-\u05ff]")),
+    "el": (0x03, re.compile(r"[\u0370-\u03ff]")),
 }
 # Function words that tell languages of the Latin script apart: their rules differ ("3. Oktober", "pág. 3").
 _FUNCTION_WORDS = {
@@ -34,9 +42,10 @@ _FUNCTION_WORDS = {
     "nl": frozenset(["de", "het", "een", "van", "en", "niet", "zijn", "werd", "voor", "met"]),
     "fi": frozenset(["ja", "on", "oli", "se", "ei", "hän", "myös", "kuin", "joka", "sekä"]),
 }
+_SMALL_WORDS = frozenset(word for words in _FUNCTION_WORDS.values() for word in words)
 _DENSE = ("ko", "ja", "zh")
 """Languages that say with one character what takes three letters."""
-_LATIN = re.compile("[A-Za-z]")
+_NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _HEAD = 2000
 """Characters by which the language is told."""
 _WRAPPED_LENGTH = 60
@@ -67,20 +76,26 @@ def language_of(text: str) -> str:
         language, prevails = _script_of(head)
         if prevails:
             return language
-    words = frozenset(head.lower().split())
-    hits = {language: len(words & small) for language, small in _FUNCTION_WORDS.items()}
-    language = max(hits, key=lambda name: hits[name])
+    words = _SMALL_WORDS.intersection(head.lower().split())
+    hits = {language: len(words & small) for language, small in _FUNCTION_WORDS.items()} if words else {"en": 0}
+    language = max(hits, key=hits.__getitem__)
     return language if hits[language] > max(1, hits["en"]) else "en"
 
 
 def _script_of(head: str) -> tuple[str, bool]:
     """The language of the most frequent script but Latin, and whether it outweighs Latin."""
-    counts = {language: len(script.findall(head)) for language, script in _SCRIPTS.items()}
-    if counts["ja"]:
+    blocks = head.encode("utf-16-le", "surrogatepass")[1::2]
+    whole = blocks.translate(_BLOCK_TABLE)
+    counts = {language: whole.count(code) for language, code in _CODES.items()}
+    for language, (block, script) in _PARTS_OF_BLOCKS.items():
+        if block in blocks:
+            counts[language] = len(script.findall(head))
+    if counts.get("ja"):
         counts["ja"] += counts["zh"]
-    language = max(counts, key=lambda name: counts[name])
+    language = max(counts, key=counts.__getitem__)
     weight = 3 if language in _DENSE else 1
-    return language, counts[language] * weight > len(_LATIN.findall(head))
+    latin = len(head.encode("ascii", "ignore").translate(None, _NO_LETTERS))
+    return language, counts[language] * weight > latin
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -107,13 +122,20 @@ def _pieces(language: str, block: str) -> list[str]:
         if pieces and (is_marker or _inside_word(pieces[-1], piece)):
             pieces[-1] += piece
         else:
-            pieces += [piece] if piece.isascii() else _MISSED_END.split(piece)
+            pieces += _MISSED_END.split(piece) if _may_miss_an_end(piece) else [piece]
     return pieces
+
+
+def _may_miss_an_end(piece: str) -> bool:
+    """Whether a piece holds a mark that the segmenter does not always end at: quicker than the pattern itself."""
+    return not piece.isascii() and ("。" in piece or "！" in piece or "？" in piece or "\u17d4" in piece)
 
 
 def _segment(language: str, block: str) -> list[str]:
     """The segmenter's pieces, of the same lengths as in the block."""
-    plain = _ODD_SPACE.sub(" ", block)  # before a full stop some of these make the segmenter panic
+    plain = (
+        block if block.isascii() and block.isprintable() else _ODD_SPACE.sub(" ", block)
+    )  # before a full stop some of these make the segmenter panic
     try:
         return list(sentencex.segment(language, plain))
     except BaseException as error:

@@ -15,7 +15,8 @@ class Feed(Generic[Item]):
 
     def __init__(self, items: Iterator[Item], *, ahead: int) -> None:
         self._items = items
-        self._room = threading.Semaphore(ahead)
+        self._ahead = ahead
+        self._room = threading.Event()
         self._ready: deque[Item | object] = deque()
         self._arrived = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -32,9 +33,11 @@ class Feed(Generic[Item]):
                 if not self._ready:
                     await self._arrived.wait()
             item = self._ready.popleft()
+            # The reader is woken once for many items: a lock for each of them costs more than reading it.
+            if not self._room.is_set() and len(self._ready) <= self._ahead // 2:
+                self._room.set()
             if item is _END:
                 break
-            self._room.release()
             yield item  # type: ignore[misc]  # everything but _END is an Item
         if self._error:
             raise self._error
@@ -42,18 +45,24 @@ class Feed(Generic[Item]):
     def stop(self) -> None:
         """Read no further."""
         self._stopped = True
-        self._room.release()
+        self._room.set()
 
     def _read(self) -> None:
         try:
             for item in self._items:
-                self._room.acquire()
+                self._wait_for_room()
                 if self._stopped:
                     return
                 self._put(item)
         except BaseException as error:  # noqa: BLE001  # it is raised again where the items are awaited
             self._error = error
         self._put(_END)
+
+    def _wait_for_room(self) -> None:
+        while len(self._ready) >= self._ahead and not self._stopped:
+            self._room.clear()
+            if len(self._ready) >= self._ahead and not self._stopped:  # else it was made before the flag was cleared
+                self._room.wait()
 
     def _put(self, item: Item | object) -> None:
         self._ready.append(item)

@@ -13,7 +13,7 @@ import orjson
 
 from ...evaluators.errors import FailureKind, InputError, OutputError, RecordFailed, RunError
 from ...evaluators.evaluator import Evaluator
-from ...evaluators.judging import Judging, Outcome
+from ...evaluators.judging import Begun, Judging, Outcome
 from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .feed import Feed
@@ -30,6 +30,7 @@ _FLUSH_SECONDS = 0.5
 _SETTLE_SECONDS = 1.0
 """At most, for replies that have just arrived to become rows."""
 _POLL_SECONDS = 0.05
+_AT_ONCE = 32
 
 
 class Interrupted(RunError):
@@ -95,7 +96,8 @@ class Runner:
         self._results = results
         self._raise_on_failure = raise_on_failure
         self._grace = grace
-        self._queue: deque[asyncio.Task[_Line]] = deque()
+        self._queue: deque[asyncio.Task[_Line] | _Line] = deque()
+        self._at_once = 0
         self._unwritten = 0
         self._writable = True
         # Twice as many as can be in flight, so that those that wait for another try hold up nobody.
@@ -147,20 +149,35 @@ class Runner:
             await self._wait_for_progress()
         while self._results.backlog > _UNWRITTEN_BYTES:  # noqa: ASYNC110  # who reads the rows sets no event
             await asyncio.sleep(_POLL_SECONDS)
+        begun = self.judging.begin(position.record, evaluator)
+        if begun.ended:
+            await self._finish_at_once(self._line(position, evaluator, begun.outcome))
+            return
         await self._room.acquire()
-        task = asyncio.create_task(self._judge(position, evaluator))
+        task = asyncio.create_task(self._judge(position, begun))
         task.add_done_callback(self._advance)
         self._queue.append(task)
+
+    async def _finish_at_once(self, line: _Line) -> None:
+        """A row that needed no request, and so no task; others have their turn now and then."""
+        self._queue.append(line)
+        self._write_ready()
+        self._at_once += 1
+        if self._at_once % _AT_ONCE == 0:
+            await asyncio.sleep(0)
 
     async def _wait_for_progress(self) -> None:
         self._progressed.clear()
         await self._progressed.wait()
 
-    async def _judge(self, position: Position, evaluator: Evaluator) -> _Line:
+    async def _judge(self, position: Position, begun: Begun) -> _Line:
         try:
-            outcome = await self.judging.judge(position.record, evaluator)
+            outcome = await self.judging.finish(begun)
         finally:
             self._room.release()
+        return self._line(position, begun.evaluator, outcome)
+
+    def _line(self, position: Position, evaluator: Evaluator, outcome: Outcome) -> _Line:
         row = result_row(position.record, evaluator, outcome)
         self._unwritten += len(row)
         if outcome.failure and self._raise_on_failure:
@@ -171,13 +188,17 @@ class Runner:
         """Write the rows whose turn it is."""
         if not finished.cancelled() and (error := finished.exception()):
             self._end(error)
+        self._write_ready()
+        self._progressed.set()
+
+    def _write_ready(self) -> None:
         try:
-            while self._writable and self._queue and _is_good(self._queue[0]):
-                self._write(self._queue.popleft().result())
+            while self._writable and self._queue and (line := _line_of(self._queue[0])):
+                self._queue.popleft()
+                self._write(line)
         except OutputError as error:
             self._writable = False  # a row that was not written must not be followed by one that was
             self._end(error)
-        self._progressed.set()
 
     def _write(self, line: _Line) -> None:
         self._results.write(line.row)
@@ -202,15 +223,19 @@ class Runner:
         await asyncio.wait(waits, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        if self._queue and not self._hurry.is_set():  # whoever waits for a slot is told that there is none
-            await asyncio.wait(self._queue, timeout=_SETTLE_SECONDS)
+        tasks = self._tasks()
+        if tasks and not self._hurry.is_set():  # whoever waits for a slot is told that there is none
+            await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
     async def _cancel_all(self) -> None:
-        tasks = list(self._queue)
+        tasks = self._tasks()
         for task in tasks:
             task.cancel()
         await self.judging.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[_Line]]:
+        return [entry for entry in self._queue if not isinstance(entry, _Line)]
 
     @asynccontextmanager
     async def _signals(self) -> AsyncIterator[None]:
@@ -255,8 +280,11 @@ def _content(record: Record) -> bytes:
     return orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems))
 
 
-def _is_good(task: asyncio.Task[_Line]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is None
+def _line_of(entry: "asyncio.Task[_Line] | _Line") -> _Line | None:
+    """The row of a queue's entry, None where there is none (yet)."""
+    if isinstance(entry, _Line):
+        return entry
+    return entry.result() if entry.done() and not entry.cancelled() and entry.exception() is None else None
 
 
 def _failed_record(record: Record, outcome: Outcome) -> str:

@@ -84,8 +84,10 @@ class Store:
 
     def replies(self, key: bytes) -> list[Reply]:
         """All replies to a request, in the order of their arrival."""
-        with self._translated():
+        try:  # not by the context manager: this is asked for every record
             rows = self._db.execute(_FIND_REPLIES, (key,)).fetchall()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
         return [
             Reply(text=text, finish_reason=finish, refusal=refusal, model=model, usage=Usage(*usage))
             for text, finish, refusal, model, *usage in rows
@@ -140,7 +142,10 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise OutputError(
-                f"cannot use the store {str(self.path or 'temporary')!r}: {reason}; another can be named with --store"
-            ) from error
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> OutputError:
+        reason = getattr(error, "strerror", None) or str(error)
+        return OutputError(
+            f"cannot use the store {str(self.path or 'temporary')!r}: {reason}; another can be named with --store"
+        )
