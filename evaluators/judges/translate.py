@@ -35,6 +35,8 @@ _TOO_LONG_TEXT = re.compile(
     r"context (?:length|size|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
 )
 
+_NOT_THE_FORMAT = re.compile(r"model produced output that does not match", re.IGNORECASE)  # llama.cpp's 500
+
 
 def limit_too_large(error: openai.APIStatusError) -> bool:
     """Whether the record fits and only the room asked for the reply does not (vLLM's wording)."""
@@ -72,6 +74,8 @@ def _translate_status(error: openai.APIStatusError, *, model: str, url: str) -> 
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _REQUEST_TOO_LARGE.search(words_of(error)):
         wait = requested_wait(error.response.headers)
         return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=wait)
+    if _NOT_THE_FORMAT.search(words_of(error)):
+        return Failure(FailureKind.INVALID_REPLY, "the endpoint could not read the model's reply")
     if status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Failure(FailureKind.SERVER_ERROR, f"the endpoint failed (HTTP {status})")
     return _translate_rejection(error)
