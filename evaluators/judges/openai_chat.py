@@ -227,7 +227,10 @@ class ChatJudge:
                 base_url=self._endpoint.base_url,
                 max_retries=0,
                 timeout=self._endpoint.timeout,
-                http_client=openai.DefaultAioHttpClient(timeout=self._endpoint.timeout),
+                http_client=openai.DefaultAioHttpClient(
+                    timeout=self._endpoint.timeout,
+                    trust_env=not self._endpoint.identity,  # what is of this run passes through nobody's proxy
+                ),
             )
         return self._client
 

@@ -10,6 +10,8 @@ from ..memory import Memory
 from ..prompt import Prompt
 from .endpoint import DEFAULT_MODEL, find_endpoint
 from .judge import Judge
+from .llamacpp import LocalJudge, find_local_model
+from .model_file import is_model_file
 from .offline import OFFLINE, OfflineJudge, check_offline
 from .openai_chat import ChatJudge
 
@@ -20,7 +22,7 @@ class JudgeOptions(TypedDict, total=False):
     judge: Judge
     """An object that answers; without one it is made of what follows."""
     model: str
-    """`gpt-5-mini` by default; `offline` needs no key and no network."""
+    """`gpt-5-mini` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
     base_url: str | None
     """OPENAI_BASE_URL by default."""
     api_key_env: str
@@ -28,9 +30,9 @@ class JudgeOptions(TypedDict, total=False):
     parameters: Mapping[str, object]
     """Request parameters, as reasoning_effort."""
     concurrency: int
-    """Requests in flight at most, 16 by default."""
+    """Requests in flight at most, 16 by default, 2 for a model file."""
     timeout: float
-    """Seconds for one attempt, 60 by default."""
+    """Seconds for one attempt, 60 by default, 600 for a model file."""
     attempts: int
     """Attempts at a row before it has failed, 5 by default."""
     explain: bool
@@ -89,6 +91,16 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
     if model == OFFLINE:
         check_offline(prompts)
         return OfflineJudge()
+    if is_model_file(model):
+        return LocalJudge(
+            find_local_model(
+                model=model,
+                base_url=options.get("base_url"),
+                parameters=options.get("parameters", {}),
+                concurrency=options.get("concurrency"),
+                timeout=options.get("timeout"),
+            )
+        )
     endpoint = find_endpoint(
         model=model,
         base_url=options.get("base_url"),

@@ -92,7 +92,6 @@ def test_three_kinds_of_evaluators(ctxrel: RunCommand, llama: LlamaServer, write
     Path("tone.yaml").write_text(LABEL, encoding="utf-8")
     log = write_log(records(14))
     evaluators = ["-e", "context_relevance", "-e", "faithfulness", "-e", "./tone.yaml"]
-    # Noise ends no list by itself: what is left of the limit is filled with statements.
     done = ctxrel(*command(llama, log, *evaluators, "--param", "max_tokens=300", "-c", "4"), timeout=300)
     rows = read_rows(tmp_path / "log.ctxrel")
     assert (done.returncode, len(rows)) == (0, 3 * 14), done.stderr
@@ -119,7 +118,7 @@ def test_replies_obey_the_schema(ctxrel: RunCommand, llama: LlamaServer, write_l
         "faithfulness": lambda reply: all(type(statement) is str for statement in reply["statements"]),
         "tone": lambda reply: reply["tone"] in ("formal", "casual", "rude"),
     }
-    assert replies or evaluator == "faithfulness"
+    assert replies
     assert all(shapes[evaluator](reply) for reply in replies)
 
 
@@ -181,7 +180,7 @@ def test_server_killed(
 ) -> None:
     """When the server dies what was judged stays; the same command with a new server, elsewhere or not, finishes."""
     monkeypatch.setenv("LLAMA_KEY", KEY)
-    log, folder = write_log(records(60)), tmp_path / "log.ctxrel"
+    log, folder = write_log(records(200)), tmp_path / "log.ctxrel"
     with LlamaServer(model) as server:
         run = started(*command(server, log, "-c", "4", "--attempts", "2"))
         wait_until(lambda: rows_of(folder) >= 10)
@@ -192,13 +191,13 @@ def test_server_killed(
     judged = {row["id"]: row for row in rows if row["status"] == "evaluated"}
     assert len(judged) >= 10
     assert {row["error"]["kind"] for row in rows if row["error"]} <= {"connection", "server_error"}
-    assert run.returncode == 1 or len(rows) == 60
+    assert run.returncode == 1 or len(rows) == 200
     with LlamaServer(model, port=int(server.address.rpartition(":")[2]), reuse_port=True) as again:
         assert again.address == server.address
         done = ctxrel(*command(again, log, "-c", "4"), timeout=120)
     assert done.returncode == 0, done.stderr
     finished = {row["id"]: row for row in read_rows(folder)}
-    assert len(finished) == 60
+    assert len(finished) == 200
     assert {name: finished[name] for name in judged} == judged
     assert read_summary(folder)["requests"]["reused"] >= len(judged)
 
@@ -206,7 +205,7 @@ def test_server_killed(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal(llama: LlamaServer, write_log: WriteLog, tmp_path: Path, number: signal.Signals) -> None:
     """A signal lets what is in flight finish; every reply that was paid for is in the store."""
-    run = started(*command(llama, write_log(records(60)), "-c", "4"))
+    run = started(*command(llama, write_log(records(400)), "-c", "4"))
     wait_until(lambda: rows_of(tmp_path / "log.ctxrel") >= 5)
     run.send_signal(number)
     run.communicate(timeout=60)

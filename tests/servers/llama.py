@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 KEY = "sk-of-the-test"
-_LIKED = {"]": 2.0, '"': 2.5, "1": 1.9}
-"""Bytes that the model likes: lists and texts come to an end, and some numbers are those of sentences."""
+_LIKED = {"]": 2.0, "}": 1.5, "[": 1.8, "{": 1.8, ":": 1.8, '"': 2.5}
+"""Bytes that the model likes: lists and texts come to an end, and there is little white space."""
 _SERVE = """
 import json, sys, xllamacpp
 settings = json.loads(sys.argv[1])
@@ -62,6 +62,8 @@ def write_model(path: Path, *, seed: int = 0, context: int = 8192) -> Path:
     }
     for name, shape in matrices.items():
         matrix = random.standard_normal(shape) / 10
+        if name in ("blk.0.attn_output", "blk.0.ffn_down"):
+            matrix /= 20  # what the layer adds is little beside the tokens
         if name == "token_embd":
             matrix[:, 0] = 1  # the same for all tokens, so that the first column of `output` is a bias
         if name == "output":
