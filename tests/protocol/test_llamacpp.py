@@ -2,25 +2,16 @@
 
 import json
 import signal
-import subprocess
-import sys
-import time
+import sqlite3
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Record, RunCommand, read_rows, read_summary
-from servers.llama import KEY, LlamaServer, write_model
+from servers.llama import KEY, MARKS, LlamaServer, rows_of, start_run, wait_until, write_model
 
-missing = [name for name in ("xllamacpp", "gguf") if find_spec(name) is None]
-pytestmark = [
-    pytest.mark.llamacpp,
-    pytest.mark.skipif(
-        bool(missing), reason=f"not installed: {', '.join(missing)} (pip install -e '.[llamacpp,protocol]')"
-    ),
-]
+pytestmark = MARKS
 WriteLog = Callable[..., Path]
 
 LABEL = """
@@ -66,22 +57,6 @@ def command(server: LlamaServer, *arguments: str | Path) -> list[str | Path]:
     return ["run", *arguments, "-m", "noise", "--base-url", server.url, "--api-key-env", "LLAMA_KEY"]
 
 
-def started(*arguments: str | Path) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "ctxrel.cli", *map(str, arguments)], stderr=subprocess.PIPE)
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def rows_of(folder: Path) -> int:
-    """Rows written so far."""
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("results.jsonl*"))
-
-
 def test_starts_quickly(llama: LlamaServer) -> None:
     """The model is small enough not to be waited for."""
     assert llama.seconds < 5
@@ -105,8 +80,6 @@ def test_three_kinds_of_evaluators(ctxrel: RunCommand, llama: LlamaServer, write
 @pytest.mark.parametrize("evaluator", ["context_relevance", "faithfulness", "tone"])
 def test_replies_obey_the_schema(ctxrel: RunCommand, llama: LlamaServer, write_log: WriteLog, evaluator: str) -> None:
     """Every reply that was not cut is the JSON object that was asked for, down to names and kinds."""
-    import sqlite3  # noqa: PLC0415
-
     Path("tone.yaml").write_text(LABEL, encoding="utf-8")
     name = "./tone.yaml" if evaluator == "tone" else evaluator
     ctxrel(*command(llama, write_log(records(6)), "-e", name, "--store", "s.sqlite", "--param", "max_tokens=600"))
@@ -182,7 +155,7 @@ def test_server_killed(
     monkeypatch.setenv("LLAMA_KEY", KEY)
     log, folder = write_log(records(200)), tmp_path / "log.ctxrel"
     with LlamaServer(model) as server:
-        run = started(*command(server, log, "-c", "4", "--attempts", "2"))
+        run = start_run(*command(server, log, "-c", "4", "--attempts", "2"))
         wait_until(lambda: rows_of(folder) >= 10)
         server.kill()
         _, said = run.communicate(timeout=60)
@@ -205,7 +178,7 @@ def test_server_killed(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal(llama: LlamaServer, write_log: WriteLog, tmp_path: Path, number: signal.Signals) -> None:
     """A signal lets what is in flight finish; every reply that was paid for is in the store."""
-    run = started(*command(llama, write_log(records(400)), "-c", "4"))
+    run = start_run(*command(llama, write_log(records(400)), "-c", "4"))
     wait_until(lambda: rows_of(tmp_path / "log.ctxrel") >= 5)
     run.send_signal(number)
     run.communicate(timeout=60)

@@ -3,26 +3,17 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from conftest import Record, RunCommand, read_rows, read_summary
-from servers.llama import write_model
+from servers.llama import MARKS, rows_of, start_run, wait_until, write_model
 
 from ctxrel.evaluators import ContextRelevanceEvaluator
 
-missing = [name for name in ("xllamacpp", "gguf") if find_spec(name) is None]
-pytestmark = [
-    pytest.mark.llamacpp,
-    pytest.mark.skipif(
-        bool(missing), reason=f"not installed: {', '.join(missing)} (pip install -e '.[llamacpp,protocol]')"
-    ),
-]
+pytestmark = MARKS
 WriteLog = Callable[..., Path]
 
 
@@ -39,17 +30,6 @@ def records(count: int) -> list[Record]:
 
 def arguments(log: Path, model: str | Path, *more: str) -> list[str]:
     return ["run", str(log), "-m", str(model), "--param", "n_threads=1", *more]
-
-
-def started(*given: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "ctxrel.cli", *given], stderr=subprocess.PIPE)
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def servers_of(process: int) -> list[int]:
@@ -70,10 +50,6 @@ def alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def rows_of(folder: Path) -> int:
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("results.jsonl*"))
 
 
 def test_a_run(ctxrel: RunCommand, model: Path, write_log: WriteLog, tmp_path: Path) -> None:
@@ -155,7 +131,7 @@ def test_damaged(
 def test_two_at_once(model: Path, write_log: WriteLog, tmp_path: Path) -> None:
     """Two runs at once have two servers, and neither meets the other's."""
     log = write_log(records(20))
-    runs = [started(*arguments(log, model, "-o", f"out-{number}")) for number in range(2)]
+    runs = [start_run(*arguments(log, model, "-o", f"out-{number}")) for number in range(2)]
     for run in runs:
         _, said = run.communicate(timeout=120)
         assert run.returncode == 0, said
@@ -165,11 +141,7 @@ def test_two_at_once(model: Path, write_log: WriteLog, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_while_judging(model: Path, write_log: WriteLog, tmp_path: Path, number: signal.Signals) -> None:
     """A signal to the whole process group, as from a terminal, lets what is in flight finish; no server is left."""
-    run = subprocess.Popen(
-        [sys.executable, "-m", "ctxrel.cli", *arguments(write_log(records(400)), model)],
-        stderr=subprocess.PIPE,
-        process_group=0,
-    )
+    run = start_run(*arguments(write_log(records(400)), model))
     wait_until(lambda: rows_of(tmp_path / "log.ctxrel") >= 3)
     servers = servers_of(run.pid)
     os.killpg(run.pid, number)
@@ -183,7 +155,7 @@ def test_signal_while_judging(model: Path, write_log: WriteLog, tmp_path: Path, 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_while_loading(model: Path, write_log: WriteLog, number: signal.Signals) -> None:
     """A signal does not wait for a model to be loaded."""
-    run = started(*arguments(write_log(records(5)), model, "--param", "n_ctx=1000000", "--param", "n_parallel=16"))
+    run = start_run(*arguments(write_log(records(5)), model, "--param", "n_ctx=1000000", "--param", "n_parallel=16"))
     wait_until(lambda: servers_of(run.pid))
     time.sleep(0.2)
     servers, began = servers_of(run.pid), time.monotonic()
@@ -201,7 +173,7 @@ def test_killed(ctxrel: RunCommand, model: Path, write_log: WriteLog, tmp_path: 
     """A run that is killed leaves no server behind, and the next one goes on."""
     log = write_log(records(400))
     much = ["--param", "n_ctx=1000000", "--param", "n_parallel=16"] if when == "loading" else []
-    run = started(*arguments(log, model, *much))
+    run = start_run(*arguments(log, model, *much))
     wait_until(lambda: servers_of(run.pid) if much else rows_of(tmp_path / "log.ctxrel") >= 3)
     servers = servers_of(run.pid)
     run.kill()
@@ -216,7 +188,7 @@ def test_killed(ctxrel: RunCommand, model: Path, write_log: WriteLog, tmp_path: 
 def test_server_killed(ctxrel: RunCommand, model: Path, write_log: WriteLog, tmp_path: Path) -> None:
     """When the system kills the server the run ends at once and says so; the same command goes on."""
     log = write_log(records(400))
-    run = started(*arguments(log, model))
+    run = start_run(*arguments(log, model))
     wait_until(lambda: rows_of(tmp_path / "log.ctxrel") >= 3)
     (server,) = servers_of(run.pid)
     os.kill(server, signal.SIGKILL)
@@ -231,7 +203,7 @@ def test_server_killed(ctxrel: RunCommand, model: Path, write_log: WriteLog, tmp
 
 def test_nobody_else_is_served(model: Path, write_log: WriteLog, tmp_path: Path) -> None:
     """The server listens on the loopback only, and its key stands in no argument, environment or file of the run."""
-    run = started(*arguments(write_log(records(400)), model))
+    run = start_run(*arguments(write_log(records(400)), model))
     wait_until(lambda: rows_of(tmp_path / "log.ctxrel") >= 3)
     (server,) = servers_of(run.pid)
     links = [str(link.readlink()) for link in Path(f"/proc/{server}/fd").iterdir()]

@@ -6,9 +6,20 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
+_MISSING = [name for name in ("xllamacpp", "gguf") if find_spec(name) is None]
+MARKS = [
+    pytest.mark.llamacpp,
+    pytest.mark.skipif(
+        bool(_MISSING), reason=f"not installed: {', '.join(_MISSING)} (pip install -e '.[llamacpp,protocol]')"
+    ),
+]
 KEY = "sk-of-the-test"
 _LIKED = {"]": 2.0, "}": 1.5, "[": 1.8, "{": 1.8, ":": 1.8, '"': 2.5}
 """Bytes that the model likes: lists and texts come to an end, and there is little white space."""
@@ -119,3 +130,22 @@ class LlamaServer:
         for stream in (self._process.stdin, self._process.stdout):
             assert stream
             stream.close()
+
+
+def start_run(*arguments: str | Path) -> "subprocess.Popen[bytes]":
+    """The command at work, leader of a process group of its own."""
+    command = [sys.executable, "-m", "ctxrel.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, process_group=0)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Return once it holds; fail after so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def rows_of(folder: Path) -> int:
+    """Rows that a run has written so far."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("results.jsonl*"))
