@@ -65,7 +65,8 @@ def test_starts_quickly(llama: LlamaServer) -> None:
 def test_three_kinds_of_evaluators(ctxrel: RunCommand, llama: LlamaServer, write_log: WriteLog, tmp_path: Path) -> None:
     """Citations, claims and labels: every row is judged or its reply was cut or does not fit; the schema was obeyed."""
     Path("tone.yaml").write_text(LABEL, encoding="utf-8")
-    log = write_log(records(14))
+    # Noise does not support statements one by one: without contexts at least one answer is judged.
+    log = write_log([*records(13), {**records(14)[13], "contexts": []}])
     evaluators = ["-e", "context_relevance", "-e", "faithfulness", "-e", "./tone.yaml"]
     done = ctxrel(*command(llama, log, *evaluators, "--param", "max_tokens=300", "-c", "4"), timeout=300)
     rows = read_rows(tmp_path / "log.ctxrel")
