@@ -12,6 +12,7 @@ from servers.loopback import MODEL, LoopbackServer, completion
 from ctxrel.evaluators import JudgeOptions, load_evaluator
 from ctxrel.evaluators import definition as definitions
 from ctxrel.evaluators.definition import INPUT_KINDS, built_in_names
+from ctxrel.evaluators.judges import llamacpp
 from ctxrel.evaluators.outputs.building import KINDS
 from ctxrel.evaluators.scoring import RULES
 from ctxrel.evaluators.yaml_source import Source
@@ -66,6 +67,13 @@ def test_rules_of_kinds() -> None:
             source = Source("x.yaml", None, {(): 1})
             found = set(build(source, ("outputs", "name"), options).rules) - {"labels"}
             assert found == set(re.findall(r"`(\w+)`", rules)), kind
+
+
+def test_parameters_of_a_model_file() -> None:
+    """The table holds exactly the parameters that are the server's."""
+    page = (DOCS / "local-models.md").read_text(encoding="utf-8")
+    told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
+    assert set(re.findall(r"`(\w+)=N`", " ".join(told))) == set(llamacpp._RANGES)
 
 
 def test_figures() -> None:

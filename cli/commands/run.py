@@ -39,7 +39,8 @@ def run(
         list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
     ] = ["context_relevance"],  # noqa: B006  # typer copies it
     model: Annotated[
-        str, typer.Option("-m", "--model", help="The judge; offline needs no key and no network.")
+        str,
+        typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
     ] = DEFAULT_MODEL,
     base_url: Annotated[
         str | None,
@@ -78,8 +79,11 @@ def run(
         typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time for one attempt at a reply.")
-    ] = 60.0,
+        float | None,
+        typer.Option(
+            min=0.1, max=3600, metavar="SECONDS", help="Time for one attempt; 60 by default, 600 for a model file."
+        ),
+    ] = None,
     attempts: Annotated[
         int, typer.Option(min=1, max=100, metavar="N", help="Attempts at a record before it is an error row.")
     ] = 5,

@@ -18,6 +18,8 @@ from ...evaluators.judges.endpoint import Endpoint, find_endpoint
 from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
+from ...evaluators.judges.llamacpp import LocalJudge, LocalModel, find_local_model
+from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge, check_offline
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
@@ -31,6 +33,8 @@ from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import GRACE_SECONDS, Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_bytes
+
+DEFAULT_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,7 @@ class RunOptions:
     output: str | None
     store: Path | None
     raise_on_failure: bool
-    timeout: float
+    timeout: float | None
     attempts: int
     explain: bool
     max_input_tokens: int | None
@@ -86,6 +90,8 @@ class Plan:
     log: Log
     folder: Path | None
     """None where the rows go to standard output."""
+    local: LocalModel | None = None
+    """The model file behind the endpoint, if there is one."""
 
     @property
     def store(self) -> Path | None:
@@ -108,7 +114,8 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     Raises UsageError.
     """
     evaluators = _load_evaluators(options)
-    endpoint = None if options.model == OFFLINE else _find_endpoint(options)
+    local = _find_local_model(options) if is_model_file(options.model) else None
+    endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
@@ -124,7 +131,9 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {layout}")
-    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder)
+    if local:
+        reporter.note(local.serving)
+    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local)
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
     if plan.store is None and endpoint:
@@ -150,7 +159,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
     judge = _make_judge(plan, store, reporter)
-    fixed = options.concurrency is not None or plan.endpoint is None
+    fixed = options.concurrency is not None or plan.endpoint is None or plan.local is not None
     limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
     asker = Asker(judge, Patience(attempts=options.attempts), limits)
     results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
@@ -265,8 +274,18 @@ def _find_endpoint(options: RunOptions) -> Endpoint:
         base_url=options.base_url,
         api_key_env=options.api_key_env,
         parameters=options.parameters,
-        timeout=options.timeout,
+        timeout=options.timeout or DEFAULT_TIMEOUT,
         insecure=options.insecure,
+    )
+
+
+def _find_local_model(options: RunOptions) -> LocalModel:
+    return find_local_model(
+        model=options.model,
+        base_url=options.base_url,
+        parameters=options.parameters,
+        concurrency=options.concurrency,
+        timeout=options.timeout,
     )
 
 
@@ -276,26 +295,34 @@ def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
         reporter.warn(NOTICE)
         return OfflineJudge()
     address, model = endpoint.address, endpoint.model
+    dialect = recall_dialect(store.facts(address, model))
+
+    def remember(found: dict[str, object]) -> None:
+        store.keep_facts(address, model, found)
+
+    if plan.local:
+        return LocalJudge(plan.local, dialect=dialect, on_dialect=remember, on_notice=reporter.warn)
     return ChatJudge(
         endpoint,
         concurrency=plan.options.concurrency or MOST,
-        dialect=recall_dialect(store.facts(address, model)),
-        on_dialect=lambda found: store.keep_facts(address, model, found),
+        dialect=dialect,
+        on_dialect=remember,
         on_notice=reporter.warn,
     )
 
 
 def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
     """What was in force, defaults and environment included; the name of the key's variable, never the key."""
-    options, endpoint = plan.options, plan.endpoint
+    options, endpoint, local = plan.options, plan.endpoint, plan.local
     return {
         "inputs": [printable(name) for name in options.inputs],
         "evaluators": [printable(name) for name in options.evaluators],
         "model": options.model,
-        "base_url": endpoint.base_url if endpoint else None,
-        "api_key_env": options.api_key_env if endpoint else None,
+        "base_url": endpoint.base_url if endpoint and not local else None,
+        "api_key_env": options.api_key_env if endpoint and not local else None,
+        "server": local and local.configuration,
         "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
-        "concurrency": options.concurrency,
+        "concurrency": judge.concurrency if local else options.concurrency,
         "rpm": options.rpm,
         "tpm": options.tpm,
         "fields": {
@@ -308,7 +335,7 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "output": printable(plan.folder) if plan.folder else None,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
-        "timeout": options.timeout,
+        "timeout": endpoint.timeout if endpoint else None,
         "attempts": options.attempts,
         "grace": options.grace,
         "explain": options.explain,

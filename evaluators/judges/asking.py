@@ -49,7 +49,7 @@ class Patience:
     trouble: int = 20
     """Errors in a row, and two for each slot, after which the endpoint is taken to be down and asked by one request at
     a time."""
-    outage_waits: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60, 60)
+    outage_waits: tuple[float, ...] = (1, 2, 4, 8, 16, 30)
     """Seconds before each of these requests; when none of them is answered the run ends."""
 
     def wait(self, tries: int) -> float:

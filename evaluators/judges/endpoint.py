@@ -26,6 +26,8 @@ class Endpoint:
     """Request parameters that win over the evaluator's; None leaves one out."""
     timeout: float = 60.0
     """Seconds for one attempt, from sending to the last byte."""
+    identity: str = ""
+    """Stands for host and path in the store where they are chance."""
 
     @property
     def host(self) -> str:
@@ -35,7 +37,7 @@ class Endpoint:
     @property
     def address(self) -> str:
         """Host and path: gateways tell their backends apart by the path."""
-        return self.host + urlsplit(self.base_url).path.rstrip("/")
+        return self.identity or self.host + urlsplit(self.base_url).path.rstrip("/")
 
 
 def find_endpoint(

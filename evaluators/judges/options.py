@@ -12,6 +12,8 @@ from .endpoint import DEFAULT_MODEL, find_endpoint
 from .growth import MOST
 from .judge import Judge
 from .limiter import Limits
+from .llamacpp import LocalJudge, find_local_model
+from .model_file import is_model_file
 from .offline import OFFLINE, OfflineJudge, check_offline
 from .openai_chat import ChatJudge
 
@@ -22,7 +24,7 @@ class JudgeOptions(TypedDict, total=False):
     judge: Judge
     """An object that answers; without one it is made of what follows."""
     model: str
-    """`gpt-5-mini` by default; `offline` needs no key and no network."""
+    """`gpt-5-mini` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
     base_url: str | None
     """OPENAI_BASE_URL by default."""
     insecure: bool
@@ -32,13 +34,13 @@ class JudgeOptions(TypedDict, total=False):
     parameters: Mapping[str, object]
     """Request parameters, as reasoning_effort."""
     concurrency: int | None
-    """Requests in flight; by default as many as turn out to be of use."""
+    """Requests in flight; by default as many as turn out to be of use, 2 for a model file."""
     rpm: float | None
     """Requests per minute at most."""
     tpm: float | None
     """Tokens per minute at most, in and out."""
     timeout: float
-    """Seconds for one attempt, 60 by default."""
+    """Seconds for one attempt, 60 by default, 600 for a model file."""
     attempts: int
     """Attempts at a row before it has failed, 5 by default."""
     explain: bool
@@ -100,6 +102,16 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
     if model == OFFLINE:
         check_offline(prompts)
         return OfflineJudge()
+    if is_model_file(model):
+        return LocalJudge(
+            find_local_model(
+                model=model,
+                base_url=options.get("base_url"),
+                parameters=options.get("parameters") or {},
+                concurrency=options.get("concurrency"),
+                timeout=options.get("timeout"),
+            )
+        )
     endpoint = find_endpoint(
         model=model,
         base_url=options.get("base_url"),
@@ -113,5 +125,5 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
 
 def make_limits(options: JudgeOptions, judge: Judge) -> Limits:
     """What is asked of the judge at most."""
-    fixed = options.get("concurrency") is not None or not isinstance(judge, ChatJudge)
-    return Limits(most=judge.concurrency, fixed=fixed, rpm=options.get("rpm"), tpm=options.get("tpm"))
+    adaptive = isinstance(judge, ChatJudge) and not isinstance(judge, LocalJudge) and options.get("concurrency") is None
+    return Limits(most=judge.concurrency, fixed=not adaptive, rpm=options.get("rpm"), tpm=options.get("tpm"))

@@ -33,6 +33,7 @@ _TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_err
 _TOO_LONG_TEXT = re.compile(
     r"context (?:length|size|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
 )
+_NOT_THE_FORMAT = re.compile(r"model produced output that does not match", re.IGNORECASE)  # llama.cpp's 500
 
 
 class Refusal:
@@ -100,6 +101,8 @@ class Refusal:
             return ends_run
         if self.status == HTTPStatus.TOO_MANY_REQUESTS and not _REQUEST_TOO_LARGE.search(self.words):
             return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=requested_wait(self.headers))
+        if _NOT_THE_FORMAT.search(self.words):
+            return Failure(FailureKind.INVALID_REPLY, "the endpoint could not read the model's reply")
         if self.status in _TRANSIENT or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             wait = requested_wait(self.headers)
             return Failure(FailureKind.SERVER_ERROR, f"the endpoint failed (HTTP {self.status})", wait=wait)
