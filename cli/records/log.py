@@ -45,6 +45,12 @@ class Log:
         """The files, as they are named in messages."""
         return [source.name for source, _ in self._parts]
 
+    @property
+    def size(self) -> int | None:
+        """Bytes in all, None where a pipe is among the files."""
+        sizes = [source.size for source, _ in self._parts]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
     def layouts(self) -> dict[str, list[str]]:
         """Each layout in a line, with the files it holds for."""
         found: dict[str, list[str]] = {}
@@ -61,8 +67,7 @@ class Log:
                 yield position
 
     def _all_records(self) -> Iterator[Position]:
-        sizes = [source.size for source, _ in self._parts]
-        total = None if None in sizes else sum(size or 0 for size in sizes)
+        total = self.size
         index = 0
         before = 0.0
         for source, layout in self._parts:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -27,12 +28,13 @@ from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
 from ..records.log import STDIN
 from ..records.source import printable
+from .finished import finished_before, setting_hash
 from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder, remove_summary
 from .lock import hold_lock
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import GRACE_SECONDS, Course, Interrupted, Runner
 from .store import Store
-from .summary import Setting, build_summary, summary_bytes
+from .summary import Setting, build_summary, summary_again, summary_bytes
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -162,34 +164,57 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     fixed = options.concurrency is not None or plan.endpoint is None or plan.local is not None
     limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
     asker = Asker(judge, Patience(attempts=options.attempts), limits)
-    results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
-    if folder:
-        remove_summary(folder)
     store.begin_run(started.timestamp())
-    judging = Judging(asker, store, max_input_tokens=options.max_input_tokens)
+    make_setting = partial(
+        Setting,
+        files=plan.log.names,
+        fields=list(plan.log.layouts()),
+        size=plan.log.size,
+        hash=_setting_hash(plan, judge),
+        configuration=_configuration(plan, judge),
+        started=started,
+    )
+    before = await finished_before(folder, store, plan.log, _setting_hash(plan, judge)) if folder else None
+    error = None
+    if before:
+        reporter.note("nothing has changed since the run that is here: its results stand")
+        setting = make_setting(results=RESULTS, results_hash=before["results_hash"])
+        summary = summary_again(before, asker, setting)
+    else:
+        results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
+        course, error = await _judge_all(plan, asker, store, results, reporter)
+        setting = make_setting(results=results.name, results_hash=results.hash)
+        summary = build_summary(course, asker, setting, error=error)
+    store.end_run(started.timestamp(), summary)
+    if folder:
+        write_atomically(folder / SUMMARY, summary_bytes(summary))
+    return Ending(summary, folder, error)
+
+
+async def _judge_all(
+    plan: Plan, asker: Asker, store: Store, results: Results, reporter: Reporter
+) -> tuple[Course, RunError | None]:
+    """How far the run came, and why it ended early, None where it did not."""
+    if plan.folder:
+        remove_summary(plan.folder)
+    judging = Judging(asker, store, max_input_tokens=plan.options.max_input_tokens)
     runner = Runner(
         plan.log,
         plan.evaluators,
         judging,
         results,
-        raise_on_failure=options.raise_on_failure,
-        grace=options.grace,
+        raise_on_failure=plan.options.raise_on_failure,
+        grace=plan.options.grace,
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
         error = Interrupted(error.number, "; run the same command again to go on")
-    setting = Setting(
-        files=plan.log.names,
-        fields=list(plan.log.layouts()),
-        results=results.name,
-        configuration=_configuration(plan, asker.judge),
-        started=started,
-    )
-    summary = build_summary(runner.course, asker, setting, error=error)
-    store.end_run(started.timestamp(), summary)
-    if folder:
-        write_atomically(folder / SUMMARY, summary_bytes(summary))
-    return Ending(summary, folder, error)
+    return runner.course, error
+
+
+def _setting_hash(plan: Plan, judge: Judge) -> str:
+    options = plan.options
+    return setting_hash(plan.evaluators, judge, plan.log, limit=options.limit, most=options.max_input_tokens)
 
 
 async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, reporter: Reporter) -> RunError | None:

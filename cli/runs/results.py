@@ -5,6 +5,7 @@ import os
 import queue
 import select
 import threading
+from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
@@ -52,6 +53,10 @@ class Results(Protocol):
     def backlog(self) -> int:
         """Bytes that were handed over and are not written yet."""
 
+    @property
+    def hash(self) -> str | None:
+        """Of all rows, where they are in a file that is complete."""
+
     def write(self, row: bytes) -> None:
         """Add a row. Raises OutputError."""
 
@@ -70,6 +75,8 @@ class ResultsFile:
         self._part = path.with_name(f"{path.name}.part")
         self.name: str | None = self._part.name
         self.backlog = 0
+        self.hash: str | None = None
+        self._hash = blake2b(digest_size=16)
         try:
             self._stream = open(self._part, "wb", buffering=_BUFFERED, opener=_private)  # noqa: SIM115  # Path.open knows no opener
         except OSError as error:
@@ -77,6 +84,7 @@ class ResultsFile:
 
     def write(self, row: bytes) -> None:
         """Add a row. Raises OutputError."""
+        self._hash.update(row)
         try:
             self._stream.write(row)
         except OSError as error:
@@ -96,6 +104,7 @@ class ResultsFile:
             if complete:
                 self._part.replace(self._path)
                 self.name = self._path.name
+                self.hash = self._hash.hexdigest()
         except OSError as error:
             raise self._failed(error) from None
 
@@ -109,6 +118,7 @@ class ResultsStream:
     def __init__(self, descriptor: int = 1) -> None:
         # Not sys.stdout: the interpreter would flush it once more after the reader has gone.
         self.name: str | None = None
+        self.hash: str | None = None
         self._descriptor = descriptor
         self._buffer = bytearray()
         self._handed_over: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

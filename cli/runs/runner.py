@@ -6,10 +6,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import NamedTuple
-
-import orjson
 
 from ...evaluators.errors import FailureKind, InputError, OutputError, RecordFailed, RunError
 from ...evaluators.evaluator import Evaluator
@@ -17,6 +14,7 @@ from ...evaluators.judging import Begun, Judging, Outcome
 from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .feed import Feed
+from .finished import Hashes, InputHash
 from .results import Results, result_row
 from .tally import Tally
 
@@ -67,8 +65,8 @@ class Course:
     """Rows that were evaluated without a request."""
     models: Counter[str] = field(default_factory=Counter)
     """Rows by the model's name as the endpoint returned it."""
-    fingerprint: str | None = None
-    """Hash over what was read of the records, in order; None until the whole input is read."""
+    hashes: Hashes | None = None
+    """Of the input; None until the whole of it is read."""
 
     @property
     def failed(self) -> int:
@@ -124,11 +122,11 @@ class Runner:
 
     async def _dispatch(self) -> None:
         feed = Feed(self._log.records(), ahead=_AHEAD)
-        fingerprint = blake2b(digest_size=16)
+        hashes = InputHash()
         try:
             async for position in feed:
                 record = position.record
-                fingerprint.update(_content(record))
+                hashes.add(record)
                 self.course.records += 1
                 for evaluator in self._evaluators:
                     await self._start(position, evaluator)
@@ -142,7 +140,7 @@ class Runner:
         while self._results.backlog:  # who reads the rows sets no event; a signal ends this wait
             await asyncio.sleep(_POLL_SECONDS)
             self._results.flush()
-        self.course.fingerprint = fingerprint.hexdigest()
+        self.course.hashes = hashes.result()
 
     async def _start(self, position: Position, evaluator: Evaluator) -> None:
         while len(self._queue) >= _UNWRITTEN_ROWS or self._unwritten > _UNWRITTEN_BYTES:
@@ -272,12 +270,6 @@ class Runner:
             except OutputError as error:
                 self._writable = False
                 self._end(error)
-
-
-def _content(record: Record) -> bytes:
-    """Everything of a record that can make a difference."""
-    problems = [record.problem, *record.problems]
-    return orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems))
 
 
 def _line_of(entry: "asyncio.Task[_Line] | _Line") -> _Line | None:

@@ -129,6 +129,12 @@ class Store:
         values = (time.time(), orjson.dumps(summary).decode(), started)
         self._write("UPDATE runs SET ended = ?, summary = ? WHERE started = ?", values)
 
+    def knows_results(self, results_hash: str) -> bool:
+        """Whether a run that used this store ended with these results."""
+        with self._translated():
+            rows = self._db.execute("SELECT 1 FROM runs WHERE instr(summary, ?) LIMIT 1", (results_hash,)).fetchall()
+        return bool(rows)
+
     def close(self) -> None:
         """Close the file; everything written is already in it."""
         self._db.close()

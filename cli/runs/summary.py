@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import orjson
 
@@ -23,6 +24,12 @@ class Setting:
     """The layouts of the files, a line each."""
     results: str | None
     """Name of the file in the run's folder that holds the rows; None for standard output."""
+    results_hash: str | None
+    """Of all rows, where they are complete and in a file."""
+    size: int | None
+    """Bytes of the files, None where they are not known."""
+    hash: str
+    """Over everything but the input that the rows depend on."""
     configuration: Mapping[str, object]
     """Effective options; no secret is among them."""
     started: dt.datetime
@@ -40,6 +47,8 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
         "error": str(error) if error else None,
         "results": setting.results,
+        "results_hash": setting.results_hash,
+        "setting": setting.hash,
         "evaluators": {name: tally.summary() for name, tally in course.tallies.items()},
         "judge": {
             "model": asker.judge.model,
@@ -51,7 +60,9 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
             "files": setting.files,
             "fields": setting.fields,
             "records": course.records,
-            "fingerprint": course.fingerprint,
+            "size": setting.size,
+            "fingerprint": course.hashes and course.hashes.fingerprint,
+            "ids": course.hashes and course.hashes.ids,
         },
         "requests": {
             "sent": asker.sent,
@@ -69,6 +80,16 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "configuration": setting.configuration,
     }
+
+
+def summary_again(before: Mapping[str, Any], asker: Asker, setting: Setting) -> dict[str, object]:
+    """The summary of a run that found everything as the one before had left it."""
+    now = build_summary(Course(tallies={}), asker, setting, error=None)
+    requests = before["requests"]
+    reused = {**requests, "sent": 0, "reused": requests["sent"] + requests["reused"], "failed": {}}
+    same = {name: before[name] for name in ("results", "results_hash", "evaluators", "input")}
+    judge: Any = now["judge"]
+    return {**now, **same, "judge": {**judge, "models": before["judge"]["models"]}, "requests": reused}
 
 
 def summary_bytes(summary: dict[str, object]) -> bytes:

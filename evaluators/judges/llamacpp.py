@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -186,6 +187,7 @@ class ModelServer:
         self._model = model
         self._api_key = secrets.token_urlsafe(32)
         self._port = _hold_port()
+        weakref.finalize(self, self._port.close)  # a run that is answered from the store never starts the server
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[None] | None = None
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
         "status": "complete",
         "error": None,
         "results": "results.jsonl",
+        "results_hash": blake2b((tmp_path / "log.ctxrel" / "results.jsonl").read_bytes(), digest_size=16).hexdigest(),
+        "setting": summary["setting"],
         "evaluators": {
             "context_relevance": {
                 "prompt": prompt,
@@ -139,7 +142,9 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "files": [str(log)],
             "fields": ["question ← question, contexts ← contexts, id ← id"],
             "records": 2,
+            "size": log.stat().st_size,
             "fingerprint": summary["input"]["fingerprint"],
+            "ids": summary["input"]["ids"],
         },
         "requests": {"sent": 1, "reused": 0, "not_needed": 1, "failed": {}},
         "concurrency": {"fixed": False, "lowest": 8, "highest": 8, "last": 8, "cuts": 0, "course": [[0.0, 8]]},
@@ -809,3 +814,65 @@ def test_limit_and_progress(ctxrel: RunCommand, write_log: WriteLog, tmp_path: P
     progress: dict[str, Any] = json.loads(done.stderr.splitlines()[0])
     assert (progress["rows"], progress["failed"], progress["sent"]) == (7, 0, 7)
     assert ctxrel("run", log, "-m", "offline", "--progress", "none").stderr == ""
+
+
+UNCHANGED = "nothing has changed since the run that is here: its results stand"
+
+
+def test_a_finished_run_stands(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """Run again on the same log, the results stay as they are, and the summary is as if they had been written anew."""
+    log = write_log(records(30))
+    ctxrel(*live(server, log))
+    folder = tmp_path / "log.ctxrel"
+    first, before = read_summary(folder), (folder / "results.jsonl").stat()
+    done = ctxrel(*live(server, log))
+    second, after = read_summary(folder), (folder / "results.jsonl").stat()
+    assert (done.returncode, UNCHANGED in done.stderr) == (0, True)
+    assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
+    for name in ("evaluators", "input", "results", "results_hash", "setting", "status", "version", "configuration"):
+        assert first[name] == second[name]
+    assert second["requests"] == {"sent": 0, "reused": 30, "not_needed": 0, "failed": {}}
+    assert second["tokens"]["input_tokens"] == 0
+    assert second["judge"]["models"] == first["judge"]["models"]
+
+
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        ("results", 0), ("results gone", 0), ("summary gone", 0), ("id", 0), ("scoring", 0), ("limit", 0),
+        ("store gone", 30), ("question", 1), ("more", 1), ("a failed record", 1),
+    ],
+)  # fmt: skip
+def test_a_finished_run_that_has_changed(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path, change: str, asked: int
+) -> None:
+    """Whatever the rows depend on is noticed, and they are written anew."""
+    lines = records(30)
+    folder, options = tmp_path / "log.ctxrel", []
+    log = write_log(lines)
+    ctxrel("prompts", "copy", "context_relevance", "mine.yaml")
+    if change == "a failed record":
+        server.script = lambda seen: completion("no") if "item 7?" in seen.record["question"] else judge_by_hash(seen)
+    assert ctxrel(*live(server, log, "-e", "mine.yaml")).returncode == 0
+    server.seen.clear()
+    server.script = judge_by_hash
+    if change == "results":
+        with (folder / "results.jsonl").open("a") as stream:
+            stream.write("x\n")
+    elif change == "scoring":
+        text = Path("mine.yaml").read_text(encoding="utf-8")
+        Path("mine.yaml").write_text(text.replace("scoring: any", "scoring: share"), encoding="utf-8")
+    elif change.endswith(" gone"):
+        for path in folder.glob(f"{change.split(maxsplit=1)[0]}*"):
+            path.unlink()
+    elif change == "limit":
+        options = ["--limit", "20"]
+    elif change != "a failed record":
+        new = {"id": {**lines[3], "id": "r-X"}, "question": {**lines[3], "question": "What is item X?"}}
+        write_log([*lines[:3], new[change], *lines[4:]] if change in new else [*lines, *records(31)[30:]])
+    done = ctxrel(*live(server, log, "-e", "mine.yaml", *options))
+    assert (done.returncode, UNCHANGED in done.stderr) == (0, False)
+    assert len(server.seen) == asked
+    rows = read_rows(folder)
+    assert [row["index"] for row in rows] == list(range(20 if change == "limit" else 31 if change == "more" else 30))
+    assert [row for row in rows if row["error"]] == []

@@ -100,7 +100,7 @@ async def test_a_log_that_breaks_off(make: Make) -> None:
     runner = make(ListedLog(300, InputError("torn")), rows)
     with pytest.raises(RunError, match="torn"):
         await runner.run()
-    assert runner.course.fingerprint is None
+    assert runner.course.hashes is None
     assert rows.rows == sorted(rows.rows, key=lambda row: int(row.split(b'"index":')[1].split(b",")[0]))
 
 
@@ -161,10 +161,11 @@ async def test_grace_ends(make: Make) -> None:
 async def test_fingerprint(make: Make) -> None:
     """The fingerprint tells logs apart by what is judged, and by nothing else."""
 
-    async def fingerprint(log: ListedLog) -> str | None:
+    async def fingerprint(log: ListedLog) -> str:
         runner = make(log, Rows())
         await runner.run()
-        return runner.course.fingerprint
+        assert runner.course.hashes
+        return runner.course.hashes.fingerprint
 
     assert await fingerprint(ListedLog(3)) == await fingerprint(ListedLog(3))
     assert await fingerprint(ListedLog(3)) != await fingerprint(ListedLog(4))

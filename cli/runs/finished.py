@@ -1,0 +1,103 @@
+"""A run that has ended already, and whether anything has changed since."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from ...evaluators.evaluator import Evaluator
+from ...evaluators.judges.judge import Judge
+from ...evaluators.prompt import digest
+from ...evaluators.record import Record
+from ..records.log import Log, Position
+from .folder import RESULTS, SUMMARY
+from .store import Store
+
+_CHUNK = 1 << 20
+_TURN = 500
+"""Records after which others have a turn."""
+
+
+class Hashes(NamedTuple):
+    """What tells one input from another."""
+
+    fingerprint: str
+    """Over everything that is judged, in order."""
+    ids: str
+    """Over the records' ids, in order."""
+
+
+class InputHash:
+    """Both hashes, record by record."""
+
+    def __init__(self) -> None:
+        self._content = blake2b(digest_size=16)
+        self._ids = blake2b(digest_size=16)
+
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        problems = [record.problem, *record.problems]
+        self._content.update(orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems)))
+        self._ids.update(orjson.dumps(record.id))
+
+    def result(self) -> Hashes:
+        """The hashes of the records so far."""
+        return Hashes(self._content.hexdigest(), self._ids.hexdigest())
+
+
+def setting_hash(evaluators: Sequence[Evaluator], judge: Judge, log: Log, **options: object) -> str:
+    """A hash over everything but the input that the rows of a run depend on."""
+    asked = [[evaluator.prompt, judge.fingerprint(evaluator.static).hex()] for evaluator in evaluators]
+    return digest(version("ctxrel"), asked, log.layouts(), options).hex()
+
+
+async def finished_before(folder: Path, store: Store, log: Log, setting: str) -> dict[str, Any] | None:
+    """The summary of the run that the folder holds, if the same run would give the same rows again without a request.
+
+    That is so where the setting is the same, no record failed that could be asked about again, results and store are
+    the ones of that run, and the log reads as it did. Only where all of the rest is so the log is read.
+    """
+    summary = _summary_of(folder)
+    if summary is None or summary.get("setting") != setting or log.size != summary["input"].get("size"):
+        return None
+    if any(set(block["errors"]) - {"bad_input"} for block in summary["evaluators"].values()):
+        return None
+    if not store.knows_results(summary["results_hash"]) or _hash_of(folder / RESULTS) != summary["results_hash"]:
+        return None
+    hashes = await _read(log.records())
+    before = Hashes(summary["input"]["fingerprint"], summary["input"]["ids"])
+    return summary if hashes == before else None
+
+
+async def _read(positions: Iterable[Position]) -> Hashes:
+    hashes = InputHash()
+    for number, position in enumerate(positions):
+        hashes.add(position.record)
+        if number % _TURN == 0:
+            await asyncio.sleep(0)  # an interrupt has its turn
+    return hashes.result()
+
+
+def _summary_of(folder: Path) -> dict[str, Any] | None:
+    """The summary of a complete run, None where there is none that could be used."""
+    try:
+        summary = orjson.loads((folder / SUMMARY).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    whole = isinstance(summary, Mapping) and summary.get("status") == "complete" and summary.get("results") == RESULTS
+    return dict(summary) if whole and summary.get("results_hash") else None
+
+
+def _hash_of(path: Path) -> str | None:
+    found = blake2b(digest_size=16)
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                found.update(chunk)
+    except OSError:
+        return None
+    return found.hexdigest()
