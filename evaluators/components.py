@@ -5,15 +5,13 @@ each row; requests are concurrent; relevant statements are the contexts' own sen
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, Self, Unpack, get_args, get_origin
-
-import orjson
+from typing import Any, Self, Unpack
 
 from .case import CONTEXTS
 from .component import Component, Results
 from .definition import Definition, check_definition, load_definition, read_definition
-from .errors import UsageError
+from .describing import describe, described
+from .given import input_kinds, instructions_of, output_kinds, plain_examples, type_of, type_text
 from .judges.options import JudgeOptions
 from .judging import Outcome
 from .yaml_source import Source
@@ -86,12 +84,12 @@ class ContextRelevanceEvaluator(_ScoringComponent):
 
     def to_dict(self) -> dict[str, Any]:
         """What `from_dict` makes the evaluator of again. Raises UsageError where it has a judge object."""
-        return _to_dict(self, self.options, examples=self.examples)
+        return describe(self, examples=self.examples)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The evaluator that `to_dict` described. Raises UsageError."""
-        return cls(**_parameters_of(cls, data))
+        return cls(**described(cls, data))
 
 
 class FaithfulnessEvaluator(_ScoringComponent):
@@ -125,12 +123,12 @@ class FaithfulnessEvaluator(_ScoringComponent):
 
     def to_dict(self) -> dict[str, Any]:
         """What `from_dict` makes the evaluator of again. Raises UsageError where it has a judge object."""
-        return _to_dict(self, self.options, examples=self.examples)
+        return describe(self, examples=self.examples)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The evaluator that `to_dict` described. Raises UsageError."""
-        return cls(**_parameters_of(cls, data))
+        return cls(**described(cls, data))
 
 
 class LLMEvaluator(Component):
@@ -155,21 +153,21 @@ class LLMEvaluator(Component):
         `outputs` are names, or names with kinds as in an evaluator's YAML (`{"score": {"kind": "integer", "range":
         [0, 1]}}`), which the replies then have to fit. Raises DefinitionError (a ValueError).
         """
-        kinds = _input_kinds(inputs)
+        kinds = input_kinds(inputs)
         self.instructions, self.inputs, self.outputs, self.examples = instructions, inputs, outputs, examples
         value = {
             "name": "LLMEvaluator",
             "instructions": _FRAME,
             "inputs": kinds,
-            "outputs": _output_kinds(outputs),
+            "outputs": output_kinds(outputs),
             "scoring": "none",
-            "examples": _plain_examples(examples),
+            "examples": plain_examples(examples),
         }
         super().__init__(
             read_definition(
                 Source("LLMEvaluator", value, {}),
                 default_name="LLMEvaluator",
-                inserts={"criterion": _text(instructions)},
+                inserts={"criterion": instructions_of(instructions)},
             ),
             {name: name for name in kinds},
             progress_bar=progress_bar,
@@ -179,11 +177,10 @@ class LLMEvaluator(Component):
 
     def to_dict(self) -> dict[str, Any]:
         """What `from_dict` makes the evaluator of again. Raises UsageError where it has a judge object."""
-        return _to_dict(
+        return describe(
             self,
-            self.options,
             instructions=self.instructions,
-            inputs=[[name, _type_text(kind)] for name, kind in self.inputs],
+            inputs=[[name, type_text(kind)] for name, kind in self.inputs],
             outputs=self.outputs,
             examples=self.examples,
         )
@@ -191,8 +188,8 @@ class LLMEvaluator(Component):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The evaluator that `to_dict` described. Raises UsageError."""
-        given = _parameters_of(cls, data, required=("instructions", "inputs", "outputs", "examples"))
-        return cls(**{**given, "inputs": [(name, _type_of(kind)) for name, kind in given["inputs"]]})
+        given = described(cls, data, required=("instructions", "inputs", "outputs", "examples"))
+        return cls(**{**given, "inputs": [(name, type_of(kind)) for name, kind in given["inputs"]]})
 
     def results(self, outcomes: Sequence[Outcome]) -> Results:
         """What `run` gives."""
@@ -229,85 +226,12 @@ class DefinedEvaluator(_ScoringComponent):
 
     def to_dict(self) -> dict[str, Any]:
         """What `from_dict` makes the evaluator of again. Raises UsageError where it has a judge object."""
-        return _to_dict(self, self.options, name_or_path=self.name_or_path)
+        return describe(self, name_or_path=self.name_or_path)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The evaluator that `to_dict` described. Raises UsageError."""
-        return cls(**_parameters_of(cls, data, required=("name_or_path",)))
-
-
-_TYPES: dict[str, Any] = {
-    "list": list,
-    "list[str]": list[str],
-    "list[list]": list[list[Any]],
-    "list[list[str]]": list[list[str]],
-}
-
-
-def _type_text(kind: object) -> str:
-    """A list type as it is written down: what it holds matters as far as it makes a difference."""
-    item = next(iter(get_args(kind)), None)
-    if item is str:
-        return "list[str]"
-    if not _is_list(item):
-        return "list"
-    return "list[list[str]]" if str in get_args(item) else "list[list]"
-
-
-def _type_of(text: object) -> object:
-    if text not in _TYPES:
-        raise UsageError(f"{text!r} is none of the types {', '.join(_TYPES)}")
-    return _TYPES[str(text)]
-
-
-def _input_kinds(inputs: Sequence[tuple[str, Any]]) -> dict[str, str]:
-    kinds: dict[str, str] = {}
-    for pair in inputs if isinstance(inputs, list) and inputs else [None]:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or not _is_list(pair[1]):  # noqa: PLR2004
-            raise UsageError(f"inputs is a list of names and list types, as [('questions', list[str])], not {inputs!r}")
-        name, kind = pair
-        if name in kinds:
-            raise UsageError(f"the input {name!r} stands twice")
-        item = next(iter(get_args(kind)), None)
-        kinds[name] = CONTEXTS if name == CONTEXTS else "text" if item is str else "texts" if _is_list(item) else "json"
-    return kinds
-
-
-def _is_list(kind: object) -> bool:
-    return kind is list or get_origin(kind) is list
-
-
-def _output_kinds(outputs: object) -> Mapping[str, object]:
-    if isinstance(outputs, Mapping):
-        return dict(outputs)
-    if not isinstance(outputs, list) or not all(isinstance(name, str) for name in outputs) or not outputs:
-        raise UsageError(f"outputs is a list of names, or names with kinds, not {outputs!r}")
-    if len(set(outputs)) < len(outputs):
-        raise UsageError(f"an output stands twice: {outputs!r}")
-    return dict.fromkeys(outputs, "json")
-
-
-def _text(instructions: object) -> str:
-    if not isinstance(instructions, str):
-        raise UsageError(f"instructions is a text, not {instructions!r}")
-    return instructions
-
-
-def _plain_examples(examples: object) -> list[object]:
-    """Examples as YAML would give them. Raises UsageError."""
-    if not isinstance(examples, list):
-        raise UsageError(f"examples is a list of dicts with 'inputs' and 'outputs', not {examples!r}")
-    for example in examples:
-        given = example if isinstance(example, dict) else {}
-        parts = [given.get(key, {}) for key in ("inputs", "outputs")] if given else [None]
-        if not all(isinstance(part, dict) and all(isinstance(key, str) for key in part) for part in parts):
-            raise UsageError(f"each example has 'inputs' and 'outputs', dicts with names as keys; not {example!r}")
-    try:
-        plain: list[object] = orjson.loads(orjson.dumps(examples))
-    except TypeError as error:
-        raise UsageError(f"the examples hold something that JSON cannot hold: {error}") from None
-    return plain
+        return cls(**described(cls, data, required=("name_or_path",)))
 
 
 def _with_examples(name: str, examples: Sequence[Mapping[str, Any]] | None) -> Definition:
@@ -315,34 +239,8 @@ def _with_examples(name: str, examples: Sequence[Mapping[str, Any]] | None) -> D
     definition = load_definition(name)
     if examples is None or examples == []:
         return definition
-    value = {**definition.content, "examples": _plain_examples(examples)}
+    value = {**definition.content, "examples": plain_examples(examples)}
     return check_definition(Source(name, value, {}), default_name=name)
-
-
-def _to_dict(component: object, options: JudgeOptions, **parameters: object) -> dict[str, Any]:
-    for name in ("judge", "memory"):
-        if name in options:
-            raise UsageError(
-                f"an evaluator with a {name} object cannot be written down; give model and base_url instead"
-            )
-    common = {name: getattr(component, name) for name in ("progress_bar", "raise_on_failure")}
-    written = {"type": _type_name(type(component)), "init_parameters": {**parameters, **common, **options}}
-    return deepcopy(written)
-
-
-def _parameters_of(kind: type, data: Mapping[str, Any], *, required: Sequence[str] = ()) -> dict[str, Any]:
-    written = data.get("type") if isinstance(data, Mapping) else data
-    if written != _type_name(kind):
-        raise UsageError(f"{written!r} is not {_type_name(kind)!r}")
-    parameters = deepcopy(dict(data.get("init_parameters", {})))
-    for name in required:
-        if name not in parameters:
-            raise UsageError(f"the description of {kind.__name__} lacks {name!r}")
-    return parameters
-
-
-def _type_name(kind: type) -> str:
-    return f"ctxrel.evaluators.{kind.__name__}"
 
 
 def _error(outcome: Outcome) -> Results:
