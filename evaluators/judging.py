@@ -73,7 +73,7 @@ class Judging:
         self.asker = asker
         self._most = max_input_tokens
         self._memory = memory
-        self._under_way: dict[bytes, asyncio.Task[None]] = {}
+        self._under_way: dict[bytes, asyncio.Task[bool]] = {}
         # In this run, the latest: a record that failed is not paid for again where it stands twice in a log.
         self._failed: dict[bytes, Failure] = {}
         self._fingerprints: dict[Prompt, bytes] = {}
@@ -193,17 +193,21 @@ class Judging:
         if not shared:
             self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key))
             self._under_way[key].add_done_callback(lambda done: self._done(key, done))
-        await asyncio.shield(self._under_way[key])
-        outcome.reused += shared
+        asked = await asyncio.shield(self._under_way[key])
+        outcome.reused += shared or not asked
 
-    def _done(self, key: bytes, asked: "asyncio.Task[None]") -> None:
+    def _done(self, key: bytes, asked: "asyncio.Task[bool]") -> None:
         del self._under_way[key]
         if not asked.cancelled():
             asked.exception()  # looked at, also where whoever waited for it has been cancelled meanwhile
 
-    async def _ask(self, task: Task, request: Request, key: bytes) -> None:
+    async def _ask(self, task: Task, request: Request, key: bytes) -> bool:
+        """Ask, and return whether that was needed."""
+        kinds = [_kind_of(task, reply) for reply in self._memory.replies(key)]
+        if None in kinds:  # the same text was answered while this record waited for its turn
+            return False
         # A reply that was cut in an earlier run need not be cut again.
-        enlarged = any(_kind_of(task, reply) is FailureKind.TRUNCATED for reply in self._memory.replies(key))
+        enlarged = FailureKind.TRUNCATED in kinds
         try:
             await self.asker.ask(
                 request, task.read, lambda reply: self._memory.keep_reply(key, reply), enlarged=enlarged
@@ -214,6 +218,7 @@ class Judging:
             if len(self._failed) > _FAILED:
                 del self._failed[next(iter(self._failed))]
             raise
+        return True
 
     def _remembered(self, task: Task, key: bytes, outcome: Outcome) -> Verdict | None:
         """The verdict of the first reply that has one; the outcome is told of the replies up to it."""

@@ -626,3 +626,16 @@ async def test_the_request(server: LoopbackServer) -> None:
     }
     assert body["response_format"]["json_schema"]["strict"] is True
     assert body["model"] == MODEL
+
+
+async def test_the_same_text_answered_while_another_waits(server: LoopbackServer) -> None:
+    """Two records of one text are one request, also where the second was looked up before the first was answered."""
+    server.script = lambda _: cite(1)
+    judging = judging_for(server)
+    evaluator = load_evaluator("context_relevance")
+    first, second = judging.begin(RECORD, evaluator), judging.begin(RECORD, evaluator)
+    outcomes = [await judging.finish(first), await judging.finish(second)]
+    await judging.asker.close()
+    assert len(server.seen) == 1
+    assert [(outcome.requests, outcome.reused) for outcome in outcomes] == [(1, 0), (1, 1)]
+    assert outcomes[0].evaluation == outcomes[1].evaluation
