@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from ..errors import UsageError
 
@@ -26,6 +27,8 @@ class Endpoint:
     """Request parameters that win over the evaluator's; None leaves one out."""
     timeout: float = 60.0
     """Seconds for one attempt, from sending to the last byte."""
+    proxy: str | None = field(default=None, repr=False)
+    """Through which requests go; it may hold credentials."""
     identity: str = ""
     """Stands for host and path in the store where they are chance."""
 
@@ -70,7 +73,21 @@ def find_endpoint(
         )
     if not key.isascii() or not key.isprintable():
         raise UsageError(f"the API key in {api_key_env} holds characters no key has; copy it again")
-    return Endpoint(model=model, base_url=url, api_key=key, parameters=parameters, timeout=timeout)
+    proxy = find_proxy(url)
+    return Endpoint(model=model, base_url=url, api_key=key, parameters=parameters, timeout=timeout, proxy=proxy)
+
+
+def find_proxy(url: str) -> str | None:
+    """The proxy that the environment names for a URL. Raises UsageError for one that cannot be used."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.hostname or ""):
+        return None
+    if not proxy.startswith(("http://", "https://")):
+        variable = f"{parts.scheme.upper()}_PROXY"
+        raise UsageError(f"the proxy in {variable} is neither http:// nor https://; change it or unset it")
+    return proxy
 
 
 def _check_url(url: str) -> str:

@@ -9,11 +9,9 @@ import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
-from ..errors import Failure, FailureKind, UsageError
+from ..errors import Failure, FailureKind
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -42,11 +40,8 @@ class Transport:
     """A pool of connections to an endpoint, for each event loop that uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Raises UsageError for a proxy in the environment that cannot be used."""
         self._endpoint = endpoint
         self._base = endpoint.base_url.rstrip("/")
-        # What is of this run passes through nobody's proxy.
-        self._proxy = None if endpoint.identity else find_proxy(endpoint.base_url)
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
 
     async def post(self, path: str, body: bytes) -> Response:
@@ -71,7 +66,7 @@ class Transport:
             async with (
                 asyncio.timeout(self._endpoint.timeout),
                 session.request(
-                    method, self._base + path, data=body, proxy=self._proxy, allow_redirects=False
+                    method, self._base + path, data=body, proxy=self._endpoint.proxy, allow_redirects=False
                 ) as response,
             ):
                 return Response(response.status, response.headers, await _read(response))
@@ -119,19 +114,6 @@ def headers_for(endpoint: Endpoint, environment: Mapping[str, str]) -> dict[str,
         if colon and name.strip():
             headers[name.strip()] = value.strip()
     return headers
-
-
-def find_proxy(url: str) -> str | None:
-    """The proxy that the environment names for a URL. Raises UsageError for one that cannot be used."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or ""):
-        return None
-    if not proxy.startswith(("http://", "https://")):
-        variable = f"{parts.scheme.upper()}_PROXY"
-        raise UsageError(f"the proxy in {variable} is neither http:// nor https://; change it or unset it")
-    return proxy
 
 
 def translate(error: Exception, *, url: str, seconds: float) -> Failure:

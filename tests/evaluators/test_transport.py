@@ -13,10 +13,10 @@ import pytest
 from servers.loopback import MODEL, Answer, LoopbackServer, cite
 
 from ctxrel.evaluators.errors import CtxrelError, EndpointError, Failure, FailureKind, UsageError
-from ctxrel.evaluators.judges.endpoint import Endpoint, find_endpoint
+from ctxrel.evaluators.judges.endpoint import Endpoint, find_endpoint, find_proxy
 from ctxrel.evaluators.judges.refusal import Refusal, requested_wait
 from ctxrel.evaluators.judges.room import parse_duration, wait_for_room
-from ctxrel.evaluators.judges.transport import Response, Transport, find_proxy, headers_for, translate
+from ctxrel.evaluators.judges.transport import Response, Transport, headers_for, translate
 from ctxrel.evaluators.replies import Usage
 
 BODY = b'{"messages": [{"role": "user", "content": "[]"}], "model": "judge-1"}'
