@@ -42,6 +42,7 @@ class JsonLinesPipe:
         self.size: int | None = None
         self._rest = _read_lines(name, stream)
         self._seen: list[Row] = []
+        self._used = False
 
     def peek(self, most: int) -> list[Row]:
         """The first rows; waits until they have arrived."""
@@ -50,6 +51,9 @@ class JsonLinesPipe:
 
     def rows(self, columns: frozenset[str] | None = None) -> Iterator[Row]:  # noqa: ARG002  # a line is read whole
         """All rows, once."""
+        if self._used:
+            raise RuntimeError("a pipe was to be read twice")
+        self._used = True
         return chain(self._seen, self._rest)
 
 

@@ -1,7 +1,7 @@
 """A run that has ended already, and whether anything has changed since."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,16 @@ from ..records.log import Log, Position
 from .folder import RESULTS, SUMMARY
 from .store import Store
 
+_NEEDED = {
+    "status": str,
+    "results": str,
+    "results_hash": str,
+    "setting": str,
+    "evaluators": dict,
+    "input": {"size": int, "fingerprint": str, "ids": str},
+    "requests": {"sent": int, "reused": int, "not_needed": int},
+    "judge": {"models": dict},
+}
 _CHUNK = 1 << 20
 _TURN = 500
 """Records after which others have a turn."""
@@ -40,7 +50,7 @@ class InputHash:
 
     def add(self, record: Record) -> None:
         """Count a record."""
-        problems = [record.problem, *record.problems]
+        problems = (record.problem, dict(record.problems))
         self._content.update(orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems)))
         self._ids.update(orjson.dumps(record.id))
 
@@ -55,16 +65,19 @@ def setting_hash(evaluators: Sequence[Evaluator], judge: Judge, log: Log, **opti
     return digest(version("ctxrel"), asked, log.layouts(), options).hex()
 
 
-async def finished_before(folder: Path, store: Store, log: Log, setting: str) -> dict[str, Any] | None:
+async def finished_before(
+    folder: Path, store: Store, log: Log, setting: str, *, failures_allowed: bool = True
+) -> dict[str, Any] | None:
     """The summary of the run that the folder holds, if the same run would give the same rows again without a request.
 
     That is so where the setting is the same, no record failed that could be asked about again, results and store are
-    the ones of that run, and the log reads as it did. Only where all of the rest is so the log is read.
+    the ones of that run, and the log, no pipe, reads as it did. Only where all of the rest is so the log is read.
     """
     summary = _summary_of(folder)
-    if summary is None or summary.get("setting") != setting or log.size != summary["input"].get("size"):
+    if summary is None or summary["setting"] != setting or log.size is None or log.size != summary["input"]["size"]:
         return None
-    if any(set(block["errors"]) - {"bad_input"} for block in summary["evaluators"].values()):
+    allowed = {"bad_input"} if failures_allowed else set()
+    if any(set(block["errors"]) - allowed for block in summary["evaluators"].values()):
         return None
     if not store.knows_results(summary["results_hash"]) or _hash_of(folder / RESULTS) != summary["results_hash"]:
         return None
@@ -85,11 +98,28 @@ async def _read(positions: Iterable[Position]) -> Hashes:
 def _summary_of(folder: Path) -> dict[str, Any] | None:
     """The summary of a complete run, None where there is none that could be used."""
     try:
-        summary = orjson.loads((folder / SUMMARY).read_bytes())
+        summary: dict[str, Any] = orjson.loads((folder / SUMMARY).read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return None
-    whole = isinstance(summary, Mapping) and summary.get("status") == "complete" and summary.get("results") == RESULTS
-    return dict(summary) if whole and summary.get("results_hash") else None
+    return summary if _is_whole(summary) else None
+
+
+def _is_whole(summary: object) -> bool:
+    """Whether a summary holds everything that is read of it here and in the one that takes its place."""
+    if not _fits(summary, _NEEDED):
+        return False
+    assert isinstance(summary, dict)  # noqa: S101  # it fits
+    blocks = summary["evaluators"].values()
+    ended = summary["status"] == "complete" and summary["results"] == RESULTS
+    return ended and all(isinstance(block, dict) and _fits(block, {"errors": dict}) for block in blocks)
+
+
+def _fits(value: object, shape: object) -> bool:
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(
+            name in value and _fits(value[name], kind) for name, kind in shape.items()
+        )
+    return type(value) is shape
 
 
 def _hash_of(path: Path) -> str | None:

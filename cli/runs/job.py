@@ -174,7 +174,9 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         configuration=_configuration(plan, judge),
         started=started,
     )
-    before = await finished_before(folder, store, plan.log, _setting_hash(plan, judge)) if folder else None
+    before = folder and await finished_before(
+        folder, store, plan.log, _setting_hash(plan, judge), failures_allowed=not options.raise_on_failure
+    )
     error = None
     if before:
         reporter.note("nothing has changed since the run that is here: its results stand")

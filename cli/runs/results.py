@@ -192,4 +192,6 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)  # also where an older file is written over
+    return descriptor

@@ -129,6 +129,8 @@ class Runner:
                 hashes.add(record)
                 self.course.records += 1
                 for evaluator in self._evaluators:
+                    if self._ended.done():
+                        return
                     await self._start(position, evaluator)
         except InputError as error:
             raise RunError(str(error)) from error
@@ -184,7 +186,9 @@ class Runner:
 
     def _advance(self, finished: asyncio.Task[_Line]) -> None:
         """Write the rows whose turn it is."""
-        if not finished.cancelled() and (error := finished.exception()):
+        if finished.cancelled():
+            self._end(RunError("a record's judgement was cancelled from outside"))
+        elif error := finished.exception():
             self._end(error)
         self._write_ready()
         self._progressed.set()

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -61,12 +62,12 @@ def find_endpoint(
     if not _VARIABLE.fullmatch(api_key_env):
         raise UsageError("--api-key-env takes the name of a variable that holds the key, not the key itself")
     key = os.environ.get(api_key_env, "").strip()
-    if url.startswith("http:") and not _is_loopback(host) and not insecure:
+    if urlsplit(url).scheme == "http" and not is_loopback(host) and not insecure:
         raise UsageError(
             f"records{' and the key' if key else ''} would go to {host} in plain text; write https:, "
             "or add --insecure if everything in between is yours"
         )
-    if not key and not _is_loopback(host) and not insecure:
+    if not key and not is_loopback(host) and not insecure:
         raise UsageError(
             f"no API key for {host}: set the environment variable {api_key_env}, "
             "name another with --api-key-env, or try --model offline, which needs none"
@@ -78,22 +79,23 @@ def find_endpoint(
 
 
 def find_proxy(url: str) -> str | None:
-    """The proxy that the environment names for a URL. Raises UsageError for one that cannot be used."""
+    """The proxy that the environment names for a URL; none for this machine. Raises UsageError for an unusable one."""
     parts = urlsplit(url)
     proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or ""):
+    kind = parts.scheme if proxies.get(parts.scheme) else "all"
+    proxy = proxies.get(kind)
+    if not proxy or is_loopback(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
-    if not proxy.startswith(("http://", "https://")):
-        variable = f"{parts.scheme.upper()}_PROXY"
-        raise UsageError(f"the proxy in {variable} is neither http:// nor https://; change it or unset it")
+    there = _split(proxy)
+    if there is None or there.scheme not in ("http", "https") or not _is_host(there.hostname):
+        raise UsageError(f"the proxy in {kind.upper()}_PROXY is no http:// or https:// URL; change it or unset it")
     return proxy
 
 
 def _check_url(url: str) -> str:
     """The host of a base URL. Raises UsageError, which shows nothing that may be a secret."""
     parts = _split(url)
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts is None or parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or not url.isprintable():
         shown = "the base URL" if "@" in url or "?" in url else repr(url)
         raise UsageError(f"{shown} is no base URL; write it like {DEFAULT_BASE_URL} or http://localhost:11434/v1")
     if "@" in parts.netloc:
@@ -102,7 +104,7 @@ def _check_url(url: str) -> str:
         raise UsageError(
             "the base URL holds a query ('?'), which cannot be kept; use the endpoint's /v1 form without it"
         )
-    return parts.hostname
+    return str(parts.hostname)
 
 
 def _split(url: str) -> SplitResult | None:
@@ -114,5 +116,17 @@ def _split(url: str) -> SplitResult | None:
     return None if port == 0 else parts
 
 
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_host(host: str | None) -> bool:
+    """Whether a name can be looked up at all."""
+    try:
+        return bool(host) and bool(str(host).encode("idna"))
+    except UnicodeError:
+        return False

@@ -33,6 +33,8 @@ _TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_err
 _TOO_LONG_TEXT = re.compile(
     r"context (?:length|size|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
 )
+_REDIRECTS = (301, 302, 303, 307, 308)
+_LONGEST_TARGET = 200
 _NOT_THE_FORMAT = re.compile(r"model produced output that does not match", re.IGNORECASE)  # llama.cpp's 500
 
 
@@ -124,7 +126,7 @@ class Refusal:
             lost = EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
             lost.doubtful = not self.worded
             return lost
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        if status in _REDIRECTS:
             return EndpointError(
                 f"{url} sends requests on {self._target()}(HTTP {status}), where the key is not sent unasked; "
                 "if that is right, name it as --base-url"
@@ -133,8 +135,12 @@ class Refusal:
 
     def _target(self) -> str:
         """Where a redirect leads, without what may be a secret."""
-        parts = urlsplit(self.headers.get("Location", ""))
-        return f"to {parts.scheme}://{parts.hostname}{parts.path} " if parts.scheme and parts.hostname else ""
+        try:
+            parts = urlsplit(self.headers.get("Location", ""))
+            where = f"{parts.scheme}://{parts.hostname}" if parts.scheme and parts.hostname else ""
+        except ValueError:
+            where = ""
+        return f"to {where[:_LONGEST_TARGET]} " if where.isprintable() and where else ""
 
     def _rejection(self) -> Failure:
         if "content_filter" in self.codes:

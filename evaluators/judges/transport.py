@@ -6,12 +6,14 @@ record. What it is told by its environment (organisation, project, further heade
 
 import asyncio
 import os
-from collections.abc import Mapping
+import re
+import ssl
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..errors import Failure, FailureKind
+from ..errors import Failure, FailureKind, UsageError
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 LONGEST_BODY = 16 << 20
 """Bytes; no reply that could be read is longer."""
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+_CUSTOM = "OPENAI_CUSTOM_HEADERS"
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OWN_HEADERS = ("content-length", "transfer-encoding", "host", "connection")
 
 
 class Response(NamedTuple):
@@ -40,7 +45,9 @@ class Transport:
     """A pool of connections to an endpoint, for each event loop that uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
+        """Raises UsageError for headers of the environment that cannot be sent."""
         self._endpoint = endpoint
+        self._headers = headers_for(endpoint, os.environ)
         self._base = endpoint.base_url.rstrip("/")
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
 
@@ -77,7 +84,7 @@ class Transport:
         import aiohttp  # noqa: PLC0415  # only a live run needs it
 
         session = aiohttp.ClientSession(
-            headers=headers_for(self._endpoint, os.environ),
+            headers=self._headers,
             # How many are in flight is the limiter's business.
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -101,19 +108,33 @@ async def _read(response: "aiohttp.ClientResponse") -> bytes:
 
 
 def headers_for(endpoint: Endpoint, environment: Mapping[str, str]) -> dict[str, str]:
-    """The headers of every request: ours, and those that the openai package takes from its environment."""
+    """The headers of every request: ours, and those that the openai package takes from its environment.
+
+    Raises UsageError for one that HTTP cannot hold, or that is the transport's own.
+    """
     headers = {
         "Authorization": f"Bearer {endpoint.api_key or 'none'}",
         "Content-Type": "application/json",
         "Accept": "application/json",
         "User-Agent": f"ctxrel/{version('ctxrel')}",
     }
-    headers |= {name: environment[variable] for name, variable in _HEADERS.items() if environment.get(variable)}
-    for line in environment.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
+    spelled = {name.lower(): name for name in headers}
+    for variable, name, value in _further_headers(environment):
+        if not _HEADER.fullmatch(name) or not value.isprintable() or name.lower() in _OWN_HEADERS:
+            raise UsageError(f"{variable} holds a header that cannot be sent; change it or unset it")
+        headers[spelled.setdefault(name.lower(), name)] = value
+    return headers
+
+
+def _further_headers(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Variable, name and value of the headers that the environment asks for."""
+    for name, variable in _HEADERS.items():
+        if value := environment.get(variable, "").strip():
+            yield variable, name, value
+    for line in environment.get(_CUSTOM, "").split("\n"):
         name, colon, value = line.partition(":")
         if colon and name.strip():
-            headers[name.strip()] = value.strip()
-    return headers
+            yield _CUSTOM, name.strip(), value.strip()
 
 
 def translate(error: Exception, *, url: str, seconds: float) -> Failure:
@@ -122,11 +143,19 @@ def translate(error: Exception, *, url: str, seconds: float) -> Failure:
 
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return Failure(FailureKind.CONNECTION, f"no connection to {url}: the proxy answered HTTP {error.status}")
+    if isinstance(error, (ssl.SSLError, aiohttp.ServerFingerprintMismatch)):
+        return Failure(FailureKind.CONNECTION, f"no TLS with {url}: {_tls_words(error)}")
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s")
     if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
         return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(error)}")
     return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP")
+
+
+def _tls_words(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); SSL_CERT_FILE names further authorities"
+    return "it does not speak TLS, or another version; is it http: instead?"
 
 
 def _words(error: Exception) -> str:
