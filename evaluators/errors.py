@@ -13,6 +13,7 @@ CtxrelError
 │   │   ├── ModelUnknown
 │   │   └── QuotaExhausted
 │   ├── OutputError          results or store cannot be written
+│   │   └── MemoryBusy       not now: another program holds the store
 │   └── RecordFailed         a record failed and the user asked to stop at the first one
 └── OutputLocked             another run works at the same output
 
@@ -76,6 +77,10 @@ class QuotaExhausted(EndpointError):
 
 class OutputError(RunError):
     """Results or store cannot be written."""
+
+
+class MemoryBusy(OutputError):
+    """Another program holds the store for the moment."""
 
 
 class RecordFailed(RunError, ValueError):

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 from .errors import Failure, FailureKind
@@ -213,7 +214,7 @@ class Judging:
                 request, task.read, lambda reply: self._memory.keep_reply(key, reply), enlarged=enlarged
             )
         except Failure as failure:
-            self._memory.keep_failure(key, failure)
+            await self.asker.door.through(partial(self._memory.keep_failure, key, failure))
             self._failed[key] = failure
             if len(self._failed) > _FAILED:
                 del self._failed[next(iter(self._failed))]

@@ -154,6 +154,8 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
             held.enter_context(hold_lock(plan.folder))
         store = Store(plan.store)
         held.callback(store.close)
+        if store.notice:
+            reporter.warn(store.notice)
         return await _run(plan, store, reporter)
 
 

@@ -3,12 +3,13 @@
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import orjson
 
-from ...evaluators.errors import Failure, FailureKind, OutputError
+from ...evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ...evaluators.replies import Reply, Usage
 
 SCHEMA_VERSION = 1
@@ -36,56 +37,85 @@ SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies W
 _FIND_FACTS = "SELECT facts FROM endpoints WHERE address = ? AND model = ?"
 _BUSY_SECONDS = 10.0
 _BUSY_PAUSE_SECONDS = 0.05
+_BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+NO_SHARED_MEMORY = (
+    "the store's file system has no shared memory (a network mount?): it is kept with a rollback journal, "
+    "which waits for the disk at each reply; a local file can be named with --store"
+)
 
 
 class Store:
     """Replies, failures and facts about endpoints in one SQLite file (WAL mode); the runs' history beside them.
 
     Each reply is committed as it arrives, which costs some 23 µs of CPU (13 µs in a transaction of 64):
-    a killed process loses none.
+    a killed process loses none. Where another program holds the file, replies and failures raise MemoryBusy after
+    a moment, and the rest waits.
     """
 
     def __init__(self, path: Path | None) -> None:
         """Open or create the file; None is a temporary one that goes with the process. Raises OutputError."""
         self.path = path
+        self.notice: str | None = None
+        """What the user should know of it."""
         with self._translated():
             if path is not None:
                 path.touch(mode=0o600)
-            self._db = sqlite3.connect(path or "", timeout=_BUSY_SECONDS, isolation_level=None)
+            self._db = self._connect()
             with ExitStack() as failed:
-                failed.callback(self._db.close)
+                failed.callback(self.close)  # `_set_up` may open another connection
                 self._set_up()
                 failed.pop_all()
 
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path or "", timeout=_BUSY_PAUSE_SECONDS, isolation_level=None)
+
     def _set_up(self) -> None:
-        """Switch to WAL, which waits for nobody by itself, and make the tables."""
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(_BUSY_PAUSE_SECONDS)
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        """Switch to WAL, or to a rollback journal where that cannot be had, and make the tables."""
+        try:
+            wal = self._begin_wal()
+        except sqlite3.OperationalError as error:
+            if self.path is None or _is_busy(error):
+                raise
+            wal = False
+        if self.path and not wal:
+            self._do_without_wal()
         self._create()
 
+    def _begin_wal(self) -> bool:
+        """Whether the store is in WAL mode now. Raises OperationalError where it cannot be."""
+        ((version,),) = self._execute("PRAGMA user_version")
+        # One that an earlier run had to do without stays so: another run may be using it.
+        ((mode,),) = self._execute("PRAGMA journal_mode" if version else "PRAGMA journal_mode = WAL")
+        self._execute("PRAGMA synchronous = NORMAL")
+        self._execute("PRAGMA user_version")  # not before now is the shared memory asked for
+        return bool(mode == "wal")
+
+    def _do_without_wal(self) -> None:
+        """Keep a rollback journal. The file may be marked as WAL already: read alone it needs no shared memory."""
+        self._db.close()
+        self._db = self._connect()
+        self._execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._execute("PRAGMA journal_mode = TRUNCATE")
+        self._execute("PRAGMA synchronous = FULL")  # NORMAL is safe from a loss of power in WAL mode only
+        self._execute("PRAGMA locking_mode = NORMAL")
+        self._execute("PRAGMA user_version")  # lets go of the file
+        self.notice = NO_SHARED_MEMORY
+
     def _create(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")  # two runs may open a new store at once
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        self._execute("BEGIN IMMEDIATE")  # two runs may open a new store at once
+        ((version,),) = self._execute("PRAGMA user_version")
         if version == 0:
             for statement in _SCHEMA.split(";"):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        self._db.execute("COMMIT")
+                self._execute(statement)
+            self._execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._execute("COMMIT")
         if version > SCHEMA_VERSION:
             raise OutputError(f"the store {str(self.path)!r} was written by a newer ctxrel; update ctxrel to use it")
 
     def replies(self, key: bytes) -> list[Reply]:
         """All replies to a request, in the order of their arrival."""
         try:  # not by the context manager: this is asked for every record
-            rows = self._db.execute(_FIND_REPLIES, (key,)).fetchall()
+            rows = self._execute(_FIND_REPLIES, (key,))
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         return [
@@ -94,31 +124,33 @@ class Store:
         ]
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
-        """Add a reply."""
+        """Add a reply. Raises MemoryBusy."""
         values = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage, time.time(), key)
-        self._write(_KEEP_REPLY, values)
+        self._write(_KEEP_REPLY, values, wait=False)
 
     def failure(self, key: bytes) -> FailureKind | None:
         """Why the request failed when it was last asked, None where it did not."""
         with self._translated():
-            row = self._db.execute("SELECT kind FROM failures WHERE key = ?", (key,)).fetchone()
-        return FailureKind(row[0]) if row else None
+            rows = self._execute("SELECT kind FROM failures WHERE key = ?", (key,))
+        return FailureKind(rows[0][0]) if rows else None
 
     def keep_failure(self, key: bytes, failure: Failure) -> None:
-        """Note a failure; the request is asked again in the next run."""
+        """Note a failure; the request is asked again in the next run. Raises MemoryBusy."""
         values = (key, failure.kind, failure.message, time.time())
-        self._write("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", values)
+        self._write("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", values, wait=False)
 
     def facts(self, address: str, model: str) -> dict[str, object]:
         """What is known of an endpoint; empty where nothing is."""
         with self._translated():
-            row = self._db.execute(_FIND_FACTS, (address, model)).fetchone()
-        facts: dict[str, object] = orjson.loads(row[0]) if row else {}
+            rows = self._execute(_FIND_FACTS, (address, model))
+        facts: dict[str, object] = orjson.loads(rows[0][0]) if rows else {}
         return facts
 
     def keep_facts(self, address: str, model: str, facts: dict[str, object]) -> None:
-        """Remember what an endpoint takes."""
-        self._write("INSERT OR REPLACE INTO endpoints VALUES (?, ?, ?)", (address, model, orjson.dumps(facts).decode()))
+        """Remember what an endpoint takes, unless another program holds the file: it is found out again."""
+        values = (address, model, orjson.dumps(facts).decode())
+        with suppress(MemoryBusy):
+            self._write("INSERT OR REPLACE INTO endpoints VALUES (?, ?, ?)", values, wait=False)
 
     def begin_run(self, started: float) -> None:
         """Open a line in the runs' history; `started` is a Unix time in seconds."""
@@ -139,9 +171,20 @@ class Store:
         """Close the file; everything written is already in it."""
         self._db.close()
 
-    def _write(self, statement: str, values: tuple[object, ...]) -> None:
+    def _write(self, statement: str, values: tuple[object, ...], *, wait: bool = True) -> None:
         with self._translated():
-            self._db.execute(statement, values)
+            self._execute(statement, values, wait=wait)
+
+    def _execute(self, statement: str, values: tuple[object, ...] = (), *, wait: bool = True) -> list[Any]:
+        """The rows. SQLite itself waits for a moment, and does not wait at all for some locks."""
+        deadline = time.monotonic() + _BUSY_SECONDS if wait else 0.0
+        while True:
+            try:
+                return self._db.execute(statement, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(_BUSY_PAUSE_SECONDS)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -152,6 +195,12 @@ class Store:
 
     def _unusable(self, error: Exception) -> OutputError:
         reason = getattr(error, "strerror", None) or str(error)
-        return OutputError(
+        busy = isinstance(error, sqlite3.Error) and _is_busy(error)
+        return (MemoryBusy if busy else OutputError)(
             f"cannot use the store {str(self.path or 'temporary')!r}: {reason}; another can be named with --store"
         )
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program holds the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY_CODES  # extended codes say more in higher bits

@@ -5,9 +5,11 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from ..errors import EndpointDown, EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
+from ..memory import Door
 from ..prompt import Request
 from ..replies import Reply, Usage
 from ..tokens import most_tokens
@@ -66,6 +68,7 @@ class Asker:
         """Tokens of the replies so far."""
         self.failed: Counter[FailureKind] = Counter()
         """Attempts that brought no reply, by kind."""
+        self.door = Door()
         self.limiter = Limiter(limits or Limits(most=judge.concurrency, fixed=True))
         self._patience = patience or Patience()
         self._streak = 0
@@ -91,6 +94,7 @@ class Asker:
     ) -> Verdict:
         """The verdict that `read` finds in a reply; `keep` gets each reply as soon as it arrives.
 
+        Where `keep` raises MemoryBusy it is called again.
         `enlarged` starts with the larger room that a truncated reply earlier on has shown to be needed.
         Raises Failure once the budget is spent, RunError where no request can succeed.
         """
@@ -129,7 +133,7 @@ class Asker:
                 # The first request goes alone, and until it is answered nobody else has a turn.
                 reply = await (self._send if self._answered else self._send_first)(request, enlarged=enlarged)
                 # Kept before the slot is free: what a kill can lose is never more than what is in flight.
-                keep(reply)
+                await self.door.through(partial(keep, reply))
             except Failure as failure:
                 self._count(failure, started, limits)
                 raise

@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import pytest
 
+from ctxrel.evaluators import memory
 from ctxrel.evaluators.errors import (
     EndpointDown,
     EndpointUnreachable,
     Failure,
     FailureKind,
     KeyRefused,
+    MemoryBusy,
     OutputError,
     RateLimited,
     RunError,
@@ -163,6 +165,48 @@ async def test_a_store_that_fails_stops_the_others() -> None:
     asked = [asker.ask(REQUEST, str, keep) for _ in range(30)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {OutputError}
+    assert judge.sent <= judge.concurrency
+
+
+async def test_a_store_that_is_busy_is_waited_for() -> None:
+    """While another program holds the store the event loop goes on, one reply at a time is tried, and none is lost."""
+    kept: list[Reply] = []
+    tries = ticks = 0
+
+    def keep(reply: Reply) -> None:
+        nonlocal tries
+        tries += 1
+        if ticks < 30:
+            raise MemoryBusy("locked")
+        kept.append(reply)
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.01)
+
+    ticking = asyncio.create_task(tick())
+    judge = ScriptedJudge(lambda _: REPLY, concurrency=8)
+    asker = Asker(judge, QUICK)
+    asked = [asker.ask(REQUEST, lambda reply: str(reply.text), keep) for _ in range(40)]
+    assert await asyncio.gather(*asked) == ["ok"] * 40
+    ticking.cancel()
+    assert (len(kept), judge.sent) == (40, 40)
+    assert tries <= 40 + 8 + 30  # not each of those that wait
+
+
+async def test_a_store_that_stays_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that another program holds for long ends the run, and nothing else is sent."""
+    monkeypatch.setattr(memory, "_BUSY_SECONDS", 0.3)
+
+    def keep(_: Reply) -> None:
+        raise MemoryBusy("locked")
+
+    judge = ScriptedJudge(lambda _: REPLY, delay=0.01)
+    asker = Asker(judge, QUICK)
+    outcomes = await asyncio.gather(*(asker.ask(REQUEST, str, keep) for _ in range(30)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {MemoryBusy}
     assert judge.sent <= judge.concurrency
 
 
