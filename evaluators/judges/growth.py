@@ -8,6 +8,9 @@ _GAIN = 1.2
 """Times as many answers per second that twice as many in flight have to bring, or they are taken back."""
 _FULL = 0.8
 """Share of a window's answers that have to come while all slots are in use."""
+_FLAKY = 0.1
+"""Errors for each answer of a window from which on they stop the growth: an endpoint that fails now and then for
+ever has to be able to grow again after a rate limit."""
 _LEAST_WINDOW = 16
 _HOLD_WINDOWS = 50
 """Windows after which what brought nothing is tried again."""
@@ -33,7 +36,8 @@ class Growth:
 
     Doubled for as long as twice as many requests bring more answers per second and nothing goes wrong. Halved at a
     rate limit, then grown step by step (additive increase, multiplicative decrease; Chiu and Jain, Computer Networks
-    17 (1989) 1). Errors and timeouts stop the growth for a while. A fixed limit stays what it is.
+    17 (1989) 1). Errors and timeouts end the doubling, and where they are many the growth for a while. A fixed limit
+    stays what it is.
     """
 
     def __init__(self, most: int = MOST, *, fixed: bool = False) -> None:
@@ -74,9 +78,9 @@ class Growth:
         self._set(max(1, self.limit // 2), now)
 
     def failed(self) -> None:
-        """A request met an error or had no answer: no growth for two windows."""
+        """A request met an error or had no answer: no doubling, and where there are many no growth for two windows."""
         self._doubling, self._before = False, None
-        self._hold = max(self._hold, 2)
+        self._failures += 1
 
     def summary(self) -> dict[str, object]:
         """The course of the limit, for the account of a run."""
@@ -94,6 +98,8 @@ class Growth:
         rate = self._answers / max(now - self._since, 1e-9)
         used = self._full >= _FULL * self._answers
         before, self._before = self._before, None
+        if self._failures > _FLAKY * self._answers:
+            self._hold = max(self._hold, 2)
         if before and used and rate < before.rate * _GAIN:
             self._hold = _HOLD_WINDOWS
             self._set(before.limit, now)
@@ -120,5 +126,5 @@ class Growth:
     def _new_window(self, *, skip: int, now: float = 0.0) -> None:
         """Count anew, without the first answers: they tell of the limit before."""
         self._skip = skip
-        self._answers = self._full = 0
+        self._answers = self._full = self._failures = 0
         self._since = now

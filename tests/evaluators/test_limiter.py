@@ -77,14 +77,29 @@ def test_halved_and_grown_again() -> None:
 
 
 def test_errors_pause_the_growth() -> None:
-    """While errors come the limit does not grow; it is not cut either."""
+    """While many errors come the limit does not grow; it is not cut either."""
     growth = Growth()
     growth.open(0.0)
     for moment in range(1000):
         growth.answered(moment / 10, full=True)
-        if moment % 10 == 0:
+        if moment % 5 == 0:
             growth.failed()
     assert growth.limit == START
+
+
+def test_growth_among_errors() -> None:
+    """An endpoint that fails now and then for ever is one whose limit grows again after a rate limit, step by step."""
+    growth = Growth()
+    growth.open(0.0)
+    for _ in range(4):
+        growth.limited(0.0)
+    assert growth.limit == 1
+    for moment in range(1000):
+        growth.answered(moment / 10, full=True)
+        if moment % 20 == 0:
+            growth.failed()
+    assert growth.limit > START
+    assert max(after - before for before, after in pairwise(step.limit for step in growth.course)) <= growth.limit // 8
 
 
 def test_what_brought_nothing_is_tried_again() -> None:
