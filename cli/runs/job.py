@@ -3,7 +3,7 @@
 import asyncio
 import datetime as dt
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -189,10 +189,8 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
-    store.end_run(started.timestamp(), summary)
-    if folder:
-        write_atomically(folder / SUMMARY, summary_bytes(summary))
-    return Ending(summary, folder, error)
+    failed = _keep_summary(plan, store, started, summary)
+    return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
 
 async def _judge_all(
@@ -214,6 +212,22 @@ async def _judge_all(
     if isinstance(error, Interrupted) and plan.store:
         error = Interrupted(error.number, "; run the same command again to go on")
     return runner.course, error
+
+
+def _keep_summary(
+    plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]
+) -> OutputError | None:
+    """Write the summary into store and folder; the error of the first of them that takes none."""
+    error: OutputError | None = None
+    last: list[Callable[[], None]] = [lambda: store.end_run(started.timestamp(), summary)]
+    if folder := plan.folder:
+        last.append(lambda: write_atomically(folder / SUMMARY, summary_bytes(summary)))
+    for write in last:
+        try:
+            write()
+        except OutputError as failed:
+            error = error or failed
+    return error
 
 
 def _setting_hash(plan: Plan, judge: Judge) -> str:
