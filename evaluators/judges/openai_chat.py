@@ -139,7 +139,7 @@ class ChatJudge:
             refusal = Refusal(response)
             other = self._adapt(refusal, request.prompt, way)
             if other is None:
-                raise refusal.meaning(model=self.model, url=self._endpoint.base_url)
+                raise refusal.meaning(self._endpoint)
             way = other
 
     async def _send(self, request: Request, way: _Way) -> Response:

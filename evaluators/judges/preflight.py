@@ -123,7 +123,7 @@ def _json(response: Response) -> object:
 def _refused(refusal: Refusal, endpoint: Endpoint) -> _Answer:
     """A key without the right to see models is fine; a key that is none is not."""
     if refusal.status == HTTPStatus.UNAUTHORIZED and "scope" not in refusal.words:
-        raise refusal.meaning(model=endpoint.model, url=endpoint.base_url)
+        raise refusal.meaning(endpoint)
     return _Answer(refuses_model=refusal.get("code") == "model_not_found")
 
 

@@ -19,6 +19,7 @@ from ..errors import (
     RunError,
 )
 from ..jsontext import NotJSON, loads
+from .endpoint import Endpoint
 from .transport import Response
 
 _LONGEST_WAIT = 3600.0
@@ -97,9 +98,9 @@ class Refusal:
         by_code = self.status == _TOO_LARGE or bool(self.codes & _TOO_LONG_CODES)
         return by_code or bool(_TOO_LONG_TEXT.search(self.words) or _REQUEST_TOO_LARGE.search(self.words))
 
-    def meaning(self, *, model: str, url: str) -> Failure | RunError:
+    def meaning(self, endpoint: Endpoint) -> Failure | RunError:
         """A Failure of this request, or a RunError that ends the run."""
-        if ends_run := self._run_error(model=model, url=url):
+        if ends_run := self._run_error(endpoint):
             return ends_run
         if self.status == HTTPStatus.TOO_MANY_REQUESTS and not _REQUEST_TOO_LARGE.search(self.words):
             return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=requested_wait(self.headers))
@@ -110,9 +111,9 @@ class Refusal:
             return Failure(FailureKind.SERVER_ERROR, f"the endpoint failed (HTTP {self.status})", wait=wait)
         return self._rejection()
 
-    def _run_error(self, *, model: str, url: str) -> RunError | None:
+    def _run_error(self, endpoint: Endpoint) -> RunError | None:
         """The error that any other request would meet as well."""
-        status = self.status
+        status, model, url = self.status, endpoint.model, endpoint.base_url
         not_found = status == HTTPStatus.NOT_FOUND
         if "model_not_found" in self.codes or (not_found and _MODEL.search(self.words)):
             return ModelUnknown(f"the endpoint {url} does not serve the model {model!r}; choose another with --model")
@@ -128,19 +129,21 @@ class Refusal:
             return lost
         if status in _REDIRECTS:
             return EndpointError(
-                f"{url} sends requests on {self._target()}(HTTP {status}), where the key is not sent unasked; "
-                "if that is right, name it as --base-url"
+                f"{url} sends requests on {self._target(endpoint.api_key)}(HTTP {status}), where the key is not sent "
+                "unasked; if that is right, name it as --base-url"
             )
         return None
 
-    def _target(self) -> str:
+    def _target(self, key: str) -> str:
         """Where a redirect leads, without what may be a secret."""
         try:
             parts = urlsplit(self.headers.get("Location", ""))
-            where = f"{parts.scheme}://{parts.hostname}" if parts.scheme and parts.hostname else ""
         except ValueError:
-            where = ""
-        return f"to {where[:_LONGEST_TARGET]} " if where.isprintable() and where else ""
+            return ""
+        place = parts.netloc.rpartition("@")[2] + parts.path
+        if not parts.scheme or not place.isprintable() or (key and key in place):
+            return ""
+        return f"to {parts.scheme}://{place[:_LONGEST_TARGET]} "
 
     def _rejection(self) -> Failure:
         if "content_filter" in self.codes:

@@ -98,7 +98,7 @@ async def test_redirects_are_not_followed(server: LoopbackServer, status: int) -
         transport = at(server)
         response = await transport.post("/chat/completions", BODY)
         await transport.close()
-        meaning = Refusal(response).meaning(model=MODEL, url=server.url)
+        meaning = Refusal(response).meaning(Endpoint(model=MODEL, base_url=server.url))
         assert isinstance(meaning, EndpointError)
         assert "localhost" in str(meaning)
         assert "sk-x" not in str(meaning)
@@ -236,6 +236,6 @@ def test_room(headers: dict[str, str], seconds: float) -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": {"message": "m"}}', b"[]"])
 def test_every_status_has_a_meaning(status: int, body: bytes) -> None:
     """Whatever an endpoint answers, it is one record's failure or the end of the run, in one sentence."""
-    meaning = Refusal(Response(status, {}, body)).meaning(model="m", url="http://h/v1")
+    meaning = Refusal(Response(status, {}, body)).meaning(Endpoint(model="m", base_url="http://h/v1"))
     assert isinstance(meaning, (Failure, CtxrelError))
     assert "\n" not in str(meaning)

@@ -6,7 +6,7 @@ import json
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -105,6 +105,8 @@ class LoopbackServer:
         self.seen: list[Seen] = []
         self.model_requests: list[str] = []
         self.in_flight = self.most_in_flight = 0
+        self.patience = float("inf")
+        """Seconds after which a request may have been given up by its client, and is in flight no more."""
         self.url = ""
         self._counts: Counter[str] = Counter()
         self._ready = threading.Event()
@@ -126,7 +128,8 @@ class LoopbackServer:
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{model:.+}", self._show_model)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        # A client that has gone ends what is done for it: nothing hangs for ever.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -142,12 +145,29 @@ class LoopbackServer:
         seen = Seen(path=request.path, headers=dict(request.headers), body=body, number=self._counts[key])
         self._counts[key] += 1
         self.seen.append(seen)
+        try:
+            with self._counted():
+                return await _answer(request, self.script(seen))
+        except asyncio.CancelledError:
+            return web.Response()  # to nobody
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """In flight, for as long as the client may wait."""
+        leaving = contextlib.ExitStack()
+        leaving.callback(self._leave)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        timer = None if self.patience == float("inf") else self._loop.call_later(self.patience, leaving.close)
         try:
-            return await _answer(request, self.script(seen))
+            yield
         finally:
-            self.in_flight -= 1
+            leaving.close()
+            if timer:
+                timer.cancel()
+
+    def _leave(self) -> None:
+        self.in_flight -= 1
 
     async def _list_models(self, request: web.Request) -> web.StreamResponse:
         self.model_requests.append(request.path)
