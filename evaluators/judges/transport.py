@@ -8,7 +8,8 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 16 << 20
 """Bytes; no reply that could be read is longer."""
+_LATE_SECONDS = 0.5
+"""A timer that fires so much too late tells that nothing was read for a while; for as long it is read on."""
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 _CUSTOM = "OPENAI_CUSTOM_HEADERS"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -71,7 +74,7 @@ class Transport:
         try:
             # Over everything, from the connection to the last byte: neither silence nor a trickle holds a slot.
             async with (
-                asyncio.timeout(self._endpoint.timeout),
+                _timeout(self._endpoint.timeout),
                 session.request(
                     method, self._base + path, data=body, proxy=self._endpoint.proxy, allow_redirects=False
                 ) as response,
@@ -92,6 +95,29 @@ class Transport:
         )
         self._sessions[asyncio.get_running_loop()] = session
         return session
+
+
+@asynccontextmanager
+async def _timeout(seconds: float) -> AsyncIterator[None]:
+    """A timeout that first looks at what has arrived where the process was stopped, or busy, when its time came.
+
+    The event loop cancels before it hands over data: an answer that was paid and is there would be lost.
+    """
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    timer: asyncio.TimerHandle
+    async with asyncio.timeout(None) as limit:
+
+        def expire() -> None:
+            nonlocal timer
+            late = loop.time() - due > _LATE_SECONDS
+            timer = loop.call_later(_LATE_SECONDS if late else 0, lambda: limit.reschedule(loop.time()))
+
+        timer = loop.call_at(due, expire)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 async def _read(response: "aiohttp.ClientResponse") -> bytes:

@@ -550,13 +550,29 @@ def test_a_store_that_is_held_for_a_while(server: LoopbackServer, write_log: Wri
     """While another program holds the store answers are read in time, and nothing is asked again."""
     count = 60
     server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.6 if number_of(seen) >= 20 else 0)
-    given = command(server, write_log(records(count)), "-c", "60", "--timeout", "1.5", "--store", "s.sqlite")
+    given = command(server, write_log(records(count)), "-c", "60", "--timeout", "2.5", "--store", "s.sqlite")
     with subprocess.Popen(given, stderr=subprocess.PIPE) as process:
         patiently(lambda: len(server.seen) >= 40)
         with contextlib.closing(sqlite3.connect("s.sqlite", isolation_level=None, timeout=30)) as other:
             other.execute("BEGIN IMMEDIATE")
-            time.sleep(2.5)
+            time.sleep(3.5)
             other.execute("COMMIT")
         assert process.stderr
         assert (process.wait(30), process.stderr.read().count(b"timeout")) == (0, 0)
     assert len(server.seen) == stored(Path("s.sqlite")) == count
+
+
+def test_stopped_and_continued(server: LoopbackServer, write_log: WriteLog) -> None:
+    """A process that was stopped for longer than the timeout reads the answers that have come meanwhile."""
+    count = 60
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.5 if number_of(seen) else 0)
+    given = command(server, write_log(records(count)), "-c", "60", "--timeout", "2")
+    with subprocess.Popen(given, stderr=subprocess.PIPE) as process:
+        patiently(lambda: len(server.seen) >= count)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        process.send_signal(signal.SIGCONT)
+        assert process.stderr
+        assert process.wait(30) == 0, process.stderr.read()
+    assert len(server.seen) == count
+    assert read_summary(Path("log.ctxrel"))["requests"]["failed"] == {}
