@@ -526,7 +526,7 @@ def test_results_on_a_full_disk(
     server: LoopbackServer, write_log: WriteLog, request: pytest.FixtureRequest, where: str
 ) -> None:
     """Rows that cannot be written end the run with a sentence; every reply is in the store, and the run goes on."""
-    count = 1500
+    count = 3000
     folder = request.getfixturevalue("small_disk") / "run" if where == "disk" else Path("run")
     folder.mkdir()
     part = folder / "results.jsonl.part"
