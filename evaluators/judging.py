@@ -139,11 +139,13 @@ class Judging:
 
     async def _asked(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> Verdict:
         """The verdict on what is not remembered, divided where it does not fit."""
-        halves = task.halves() if self._does_not_fit(request, key) else None
+        before = self._memory.failure(key)
+        too_long = before is FailureKind.CONTEXT_TOO_LONG or self._exceeds(request) > 0
+        halves = task.halves() if too_long else None
         if halves is None:
             self._refuse_too_long(request)
             try:
-                return await self._new_verdict(task, request, key, outcome)
+                return await self._new_verdict(task, request, key, outcome, failed_before=before is not None)
             except Failure as failure:
                 halves = task.halves() if failure.kind is FailureKind.CONTEXT_TOO_LONG else None
                 if halves is None:
@@ -151,10 +153,6 @@ class Judging:
         outcome.requests -= 1
         first = await self._verdict(halves[0], outcome)
         return task.unite(first, await self._verdict(halves[1].after(first), outcome))
-
-    def _does_not_fit(self, request: Request, key: bytes) -> bool:
-        """Whether it is known that a request is too long."""
-        return self._exceeds(request) > 0 or self._memory.failure(key) is FailureKind.CONTEXT_TOO_LONG
 
     def _refuse_too_long(self, request: Request) -> None:
         if over := self._exceeds(request):
@@ -173,12 +171,14 @@ class Judging:
         tokens = self._lengths[request.prompt] + most_tokens(request.user)
         return tokens if tokens > self._most else 0
 
-    async def _new_verdict(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> Verdict:
+    async def _new_verdict(
+        self, task: Task, request: Request, key: bytes, outcome: Outcome, *, failed_before: bool
+    ) -> Verdict:
         """The verdict as the memory has it once it was asked for: the first that arrived, whoever asked."""
         try:
             if earlier := self._failed.get(key):
                 raise Failure(earlier.kind, earlier.message)  # noqa: TRY301  # anew: a traceback grows with each raise
-            await self._ask_once(task, request, key, outcome)
+            await self._ask_once(task, request, key, outcome, failed_before=failed_before)
         except Failure:
             outcome.replies += self._memory.replies(key)
             raise
@@ -188,11 +188,13 @@ class Judging:
             raise Failure(FailureKind.INVALID_REPLY, "the reply to a request that is shared does not fit")
         return verdict
 
-    async def _ask_once(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> None:
+    async def _ask_once(
+        self, task: Task, request: Request, key: bytes, outcome: Outcome, *, failed_before: bool
+    ) -> None:
         """Ask; identical requests that are in flight at once are one request."""
         shared = key in self._under_way
         if not shared:
-            self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key))
+            self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key, failed_before=failed_before))
             self._under_way[key].add_done_callback(lambda done: self._done(key, done))
         asked = await asyncio.shield(self._under_way[key])
         outcome.reused += shared or not asked
@@ -202,7 +204,7 @@ class Judging:
         if not asked.cancelled():
             asked.exception()  # looked at, also where whoever waited for it has been cancelled meanwhile
 
-    async def _ask(self, task: Task, request: Request, key: bytes) -> bool:
+    async def _ask(self, task: Task, request: Request, key: bytes, *, failed_before: bool) -> bool:
         """Ask, and return whether that was needed."""
         kinds = [_kind_of(task, reply) for reply in self._memory.replies(key)]
         if None in kinds:  # the same text was answered while this record waited for its turn
@@ -211,7 +213,11 @@ class Judging:
         enlarged = FailureKind.TRUNCATED in kinds
         try:
             await self.asker.ask(
-                request, task.read, lambda reply: self._memory.keep_reply(key, reply), enlarged=enlarged
+                request,
+                task.read,
+                lambda reply: self._memory.keep_reply(key, reply),
+                enlarged=enlarged,
+                suspect=failed_before,
             )
         except Failure as failure:
             await self.asker.door.through(partial(self._memory.keep_failure, key, failure))

@@ -214,9 +214,7 @@ async def _judge_all(
     return runner.course, error
 
 
-def _keep_summary(
-    plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]
-) -> OutputError | None:
+def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]) -> OutputError | None:
     """Write the summary into store and folder; the error of the first of them that takes none."""
     error: OutputError | None = None
     last: list[Callable[[], None]] = [lambda: store.end_run(started.timestamp(), summary)]

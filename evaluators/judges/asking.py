@@ -3,10 +3,10 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from ..errors import EndpointDown, EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
 from ..memory import Door
@@ -15,6 +15,7 @@ from ..replies import Reply, Usage
 from ..tokens import most_tokens
 from .judge import Judge
 from .limiter import Limiter, Limits
+from .outage import Outage
 
 _RETRIED = frozenset(
     {
@@ -28,6 +29,8 @@ _RETRIED = frozenset(
 _UNANSWERED = frozenset({FailureKind.TIMEOUT, FailureKind.CONNECTION})
 _TROUBLE = _UNANSWERED | {FailureKind.SERVER_ERROR}
 _NO_LARGER = frozenset({FailureKind.REJECTED, FailureKind.CONTEXT_TOO_LONG})
+_LOST = 3
+"""So many records without an answer, and none with one, are no record's fault."""
 _DOUBTS = 3
 """So many refusals and two for each slot, without a reply in between, are not meant for single records any more."""
 _FIRST_OUTPUT = 200
@@ -49,14 +52,20 @@ class Patience:
     """Seconds; doubled with each try, and the wait is a random share of it (full jitter)."""
     longest_wait: float = 30.0
     trouble: int = 20
-    """Errors in a row, and two for each slot, after which the endpoint is taken to be down and asked by one request at
-    a time."""
+    """Different records in a row that meet errors, and two for each slot, after which the endpoint is taken to be down
+    and asked by one request at a time."""
     outage_waits: tuple[float, ...] = (1, 2, 4, 8, 16, 30)
     """Seconds before each of these requests; when none of them is answered the run ends."""
+    rate_limited_for: float = 1200.0
+    """Seconds, beyond those that the endpoint named, of rate limits and nothing else; then the run ends."""
 
     def wait(self, tries: int) -> float:
         """Seconds before the next try after `tries` failed ones."""
         return random.uniform(0, min(self.longest_wait, self.first_wait * 2 ** (tries - 1)))  # noqa: S311
+
+
+class _Spent(Failure):
+    """All tries at a record were made before anybody else had a turn."""
 
 
 class Asker:
@@ -71,9 +80,11 @@ class Asker:
         self.door = Door()
         self.limiter = Limiter(limits or Limits(most=judge.concurrency, fixed=True))
         self._patience = patience or Patience()
-        self._streak = 0
-        self._trips = 0
-        self._tripped_at = float("-inf")
+        self._outage = Outage(self._patience.trouble, self._patience.outage_waits)
+        self._replies = 0
+        self._lost = 0
+        self._limited_since: float | None = None
+        self._named_waits = 0.0
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
         self._known = judge.known
@@ -91,11 +102,13 @@ class Asker:
         keep: Callable[[Reply], None],
         *,
         enlarged: bool = False,
+        suspect: bool = False,
     ) -> Verdict:
         """The verdict that `read` finds in a reply; `keep` gets each reply as soon as it arrives.
 
         Where `keep` raises MemoryBusy it is called again.
-        `enlarged` starts with the larger room that a truncated reply earlier on has shown to be needed.
+        `enlarged` starts with the larger room that a truncated reply earlier on has shown to be needed. `suspect` tells
+        that the request has failed in an earlier run: another failure says nothing of the endpoint.
         Raises Failure once the budget is spent, RunError where no request can succeed.
         """
         await self._open()
@@ -103,15 +116,16 @@ class Asker:
         while True:
             larger = FailureKind.TRUNCATED in failures
             try:
-                limits = failures.count(FailureKind.RATE_LIMITED)
-                return read(await self._attempt(request, keep, enlarged=larger, limits=limits))
+                reply = await self._attempt(request, keep, failures, enlarged=larger, suspect=suspect)
+                return read(reply)
             except Failure as failure:
                 if larger and failure.kind in _NO_LARGER:
                     raise Failure(
                         FailureKind.TRUNCATED, "the reply was cut, and no more room is to be had"
                     ) from failure
                 failures.append(failure.kind)
-                if not self._again(failures):
+                if isinstance(failure, _Spent) or not self._again(failures):
+                    self._lose(failure)
                     raise
                 await self._wait(failure, failures)
 
@@ -125,9 +139,16 @@ class Asker:
             self._opening = asyncio.ensure_future(self.judge.open())
         await asyncio.shield(self._opening)
 
-    async def _attempt(self, request: Request, keep: Callable[[Reply], None], *, enlarged: bool, limits: int) -> Reply:
-        reserved = self._expected(request) if self.limiter.counts_tokens else 0
-        async with self.limiter.slot(reserved):
+    async def _attempt(
+        self,
+        request: Request,
+        keep: Callable[[Reply], None],
+        before: Sequence[FailureKind],
+        *,
+        enlarged: bool,
+        suspect: bool,
+    ) -> Reply:
+        async with self.limiter.slot(partial(self._expected, request)) as reserved:
             started = asyncio.get_running_loop().time()
             try:
                 # The first request goes alone, and until it is answered nobody else has a turn.
@@ -135,13 +156,16 @@ class Asker:
                 # Kept before the slot is free: what a kill can lose is never more than what is in flight.
                 await self.door.through(partial(keep, reply))
             except Failure as failure:
-                self._count(failure, started, limits)
+                self._count(failure, request, before, started, suspect=suspect)
                 raise
             except RunError as error:
                 self.limiter.close(error)  # before the slot is free: nothing else is sent
                 raise
+            self._replies += 1
             self.usage = self.usage.plus(reply.usage)
-            self._known, self._doubts, self._streak, self._trips = True, 0, 0, 0
+            self._known, self._doubts, self._limited_since = True, 0, None
+            self._outage.answered()
+            self._prove()  # once it is known what a reply takes: others have their turn with this
             self.limiter.succeeded(reserved=reserved, used=reply.usage.input_tokens + reply.usage.output_tokens)
             if wait := self.judge.wanted_wait():
                 self.limiter.hold(wait)
@@ -149,42 +173,71 @@ class Asker:
 
     def _expected(self, request: Request) -> int:
         """Tokens that a request may take: its own, and as many as replies have had so far."""
-        replies = self.judge.sent - self.failed.total()
-        out = self.usage.output_tokens / replies if replies > 0 else _FIRST_OUTPUT
+        out = self.usage.output_tokens / self._replies if self._replies else _FIRST_OUTPUT
         return most_tokens(request.prompt.system) + most_tokens(request.user) + round(out)
 
-    def _count(self, failure: Failure, started: float, limits: int) -> None:
+    def _count(
+        self, failure: Failure, request: Request, before: Sequence[FailureKind], started: float, *, suspect: bool
+    ) -> None:
         """What everybody has to know of a failed attempt. Raises EndpointDown where it was one too many."""
         self.failed[failure.kind] += 1
+        if failure.kind not in _TROUBLE:  # an answer, if no reply
+            self._outage.answered()
+            self.limiter.recovered()
         if isinstance(failure, RateLimited):
-            # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
-            grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
-            self.limiter.pause(max(failure.wait or 0.0, grown))
-            self._prove()
-        elif failure.kind not in _TROUBLE:
-            self._streak = 0
-        else:
+            self._count_rate_limit(failure, started, before.count(FailureKind.RATE_LIMITED))
+        elif failure.kind in _TROUBLE:
             self.limiter.growth.failed()
             if failure.wait:
                 self.limiter.hold(failure.wait)
-            if started > self._tripped_at:  # what was sent before tells nothing new
-                self._streak += 1
-                self._trip(failure)
+            if not suspect:
+                retry = any(kind in _TROUBLE for kind in before)
+                self._count_trouble(failure, request, started, retry=retry)
 
-    def _trip(self, failure: Failure) -> None:
-        patience = self._patience
-        if self._streak < patience.trouble + 2 * self.limiter.limit and not self._trips:
-            return
-        if self._trips == len(patience.outage_waits):
-            down = EndpointDown(
-                f"the endpoint answered none of the last {self._streak} requests ({failure.message}); "
+    def _count_rate_limit(self, failure: RateLimited, started: float, limits: int) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._limited_since is None:
+            self._limited_since, self._named_waits = now, 0.0
+        elif now - self._limited_since > self._patience.rate_limited_for + self._named_waits:
+            minutes = (now - self._limited_since) / 60
+            self._give_up(
+                f"the endpoint has answered with nothing but rate limits for {minutes:.0f} minutes; run the same "
+                "command again later, with --rpm or --tpm if others share the limit"
+            )
+        self._named_waits += failure.wait or 0.0
+        # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
+        grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
+        self.limiter.pause(max(failure.wait or 0.0, grown), started)
+        self._prove()
+
+    def _count_trouble(self, failure: Failure, request: Request, started: float, *, retry: bool) -> None:
+        now = asyncio.get_running_loop().time()
+        record = hash(request.user)
+        wait = self._outage.failed(record, retry=retry, started=started, now=now, slots=self.limiter.limit)
+        if wait == float("inf"):
+            self._give_up(
+                f"the endpoint answered none of the last {self._outage.requests} requests ({failure.message}); "
                 "run the same command again when it does"
             )
-            self.limiter.close(down)
-            raise down from failure
-        self._tripped_at = asyncio.get_running_loop().time()
-        self.limiter.trip(patience.outage_waits[self._trips])
-        self._trips += 1
+        elif wait is not None:
+            self.limiter.trip(wait)
+
+    def _give_up(self, message: str) -> NoReturn:
+        down = EndpointDown(message)
+        self.limiter.close(down)
+        raise down
+
+    def _lose(self, failure: Failure) -> None:
+        """A record is given up; raises EndpointUnreachable where several were and none was ever answered."""
+        if self._answered or failure.kind not in _UNANSWERED:
+            return
+        self._lost += 1
+        if self._lost == _LOST:
+            unreachable = EndpointUnreachable(
+                f"{failure.message}; {_LOST} records were tried and none has ever been answered, check --base-url"
+            )
+            self.limiter.close(unreachable)
+            raise unreachable from failure
 
     async def _send_first(self, request: Request, *, enlarged: bool) -> Reply:
         for tries in range(1, self._patience.attempts + 1):
@@ -193,10 +246,14 @@ class Asker:
             except Failure as failure:
                 if self._answered or failure.kind not in _UNANSWERED:
                     raise
+                somebody = failure.kind is FailureKind.TIMEOUT and (self._known or self.judge.reached)
+                if tries == self._patience.attempts and somebody:  # it may be this record that takes too long
+                    raise _Spent(failure.kind, failure.message) from failure
                 if tries == self._patience.attempts:
                     raise EndpointUnreachable(
                         f"{failure.message}; nothing has ever been answered, check --base-url"
                     ) from failure
+                self.failed[failure.kind] += 1
                 await self.limiter.sleep(self._patience.wait(tries))
                 if self.limiter.closed:
                     raise
@@ -217,7 +274,6 @@ class Asker:
             self._doubts += 1
             self._prove()
             raise Failure(FailureKind.REJECTED, "a gateway refused this request, and lets others pass") from error
-        self._prove()
         return reply
 
     def _prove(self) -> None:

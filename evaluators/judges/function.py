@@ -22,7 +22,7 @@ class FunctionJudge:
     A coroutine function is awaited; any other one is called on threads. Whatever it raises fails the one record.
     """
 
-    known = True
+    known = reached = True
 
     def __init__(self, answer: Answer, *, model: str = "function", concurrency: int = 16) -> None:
         if concurrency < 1:

@@ -48,6 +48,7 @@ class Growth:
         self.course: list[Step] = []
         self._begun: float | None = None
         self._doubling = True
+        self._doubles_again = False
         self._before: _Level | None = None
         self._hold = 0
         self._new_window(skip=0)
@@ -74,7 +75,8 @@ class Growth:
         if self.fixed:
             return
         self.cuts += 1
-        self._doubling, self._before, self._hold = False, None, 0
+        self._doubling = self._doubles_again = False
+        self._before, self._hold = None, 0
         self._set(max(1, self.limit // 2), now)
 
     def failed(self) -> None:
@@ -101,11 +103,12 @@ class Growth:
         if self._failures > _FLAKY * self._answers:
             self._hold = max(self._hold, 2)
         if before and used and rate < before.rate * _GAIN:
-            self._hold = _HOLD_WINDOWS
+            self._doubling, self._doubles_again, self._hold = False, True, _HOLD_WINDOWS
             self._set(before.limit, now)
         elif self._hold or not used or self.limit == self.most:
             self._hold = max(0, self._hold - 1)
-            self._doubling = self._doubling or self._hold == 1
+            if not self._hold and self._doubles_again:
+                self._doubling, self._doubles_again = True, False
             self._new_window(skip=0, now=now)
         elif self._doubling:
             self._before = _Level(self.limit, rate)

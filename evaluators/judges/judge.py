@@ -18,6 +18,8 @@ class Judge(Protocol):
     """Requests sent so far."""
     known: bool
     """Whether it has answered in an earlier run."""
+    reached: bool
+    """Whether anything has answered in its place in this one, if with no reply."""
     concurrency: int
     """How many requests it can work at once."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,8 +28,8 @@ class Limits:
 class _Turn(NamedTuple):
     """Somebody who waits for a slot."""
 
-    future: asyncio.Future[None]
-    tokens: int
+    future: asyncio.Future[int]
+    expected: Callable[[], int]
 
 
 class Limiter:
@@ -52,6 +52,7 @@ class Limiter:
         self._idle.set()
         self._closing = asyncio.Event()
         self._resume_at = 0.0
+        self._cut_at = float("-inf")
         self._waiting: deque[_Turn] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -65,22 +66,17 @@ class Limiter:
         """Seconds for which nobody sends."""
         return max(0.0, self._resume_at - self._loop.time())
 
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether it wants to know how many tokens a request has."""
-        return self._tokens is not None
-
     @asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
-        """Hold a slot for one attempt; `tokens` is what it may come to, if they are counted."""
+    async def slot(self, expected: Callable[[], int] = lambda: 0) -> AsyncIterator[int]:
+        """Hold a slot for one attempt; gives the tokens that were counted for it, those that are `expected` by then."""
         if self.closed:
             raise self.closed
-        if self._waiting or self._wait_for(tokens):
-            await self._queue(tokens)
+        if self._waiting or self._wait_for(expected):
+            tokens = await self._queue(expected)
         else:
-            self._take(tokens)
+            tokens = self._take(expected)
         try:
-            yield
+            yield tokens
         finally:
             self._give_back()
 
@@ -99,16 +95,24 @@ class Limiter:
         self._tripped = False
         self.growth.answered(now, full=self.in_flight >= self.growth.limit)
 
-    def pause(self, seconds: float) -> None:
-        """Nobody sends for `seconds`: a rate limit; the limit is cut once for all who are told so at a time."""
+    def pause(self, seconds: float, started: float) -> None:
+        """Nobody sends for `seconds`: a request that was `started` then met a rate limit.
+
+        The limit is cut once for all that were sent before: they tell of the same.
+        """
         now = self._loop.time()
-        if now >= self._resume_at:
+        if started > self._cut_at:
+            self._cut_at = now
             self.growth.limited(now)
         self.hold(seconds)
 
     def hold(self, seconds: float) -> None:
         """Nobody sends for `seconds`."""
         self._resume_at = max(self._resume_at, self._loop.time() + seconds)
+
+    def recovered(self) -> None:
+        """Somebody was answered, if not with a reply."""
+        self._tripped = False
 
     def trip(self, seconds: float) -> None:
         """Nobody sends for `seconds`, and then one at a time, until somebody is answered."""
@@ -134,7 +138,7 @@ class Limiter:
         """Return once nothing is in flight."""
         await self._idle.wait()
 
-    def _wait_for(self, tokens: int) -> float:
+    def _wait_for(self, expected: Callable[[], int]) -> float:
         """Seconds until whoever is first may send; without an end while no slot is free."""
         if self.in_flight >= self.limit:
             return float("inf")
@@ -143,17 +147,20 @@ class Limiter:
         if self._requests:
             wait = max(wait, self._requests.wait(1, now))
         if self._tokens:
-            wait = max(wait, self._tokens.wait(tokens, now))
+            wait = max(wait, self._tokens.wait(expected(), now))
         return max(0.0, wait)
 
-    def _take(self, tokens: int) -> None:
+    def _take(self, expected: Callable[[], int]) -> int:
         self.in_flight += 1
         self._idle.clear()
         now = self._loop.time()
         if self._requests:
             self._requests.spend(1, now)
-        if self._tokens:
-            self._tokens.spend(tokens, now)
+        if not self._tokens:
+            return 0
+        tokens = expected()
+        self._tokens.spend(tokens, now)
+        return tokens
 
     def _give_back(self) -> None:
         self.in_flight -= 1
@@ -161,13 +168,13 @@ class Limiter:
             self._idle.set()
         self._wake()
 
-    async def _queue(self, tokens: int) -> None:
+    async def _queue(self, expected: Callable[[], int]) -> int:
         """Wait for a slot, which `_wake` takes for whoever is first: nobody who comes later gets it."""
-        turn = _Turn(self._loop.create_future(), tokens)
+        turn = _Turn(self._loop.create_future(), expected)
         self._waiting.append(turn)
         self._wake()
         try:
-            await turn.future
+            return await turn.future
         except asyncio.CancelledError:
             if turn.future.done() and not turn.future.cancelled() and turn.future.exception() is None:
                 self._give_back()
@@ -178,13 +185,12 @@ class Limiter:
             if self._waiting[0].future.done():
                 self._waiting.popleft()
                 continue
-            wait = self._wait_for(self._waiting[0].tokens)
+            wait = self._wait_for(self._waiting[0].expected)
             if wait:
                 self._wake_in(wait)
                 return
             turn = self._waiting.popleft()
-            self._take(turn.tokens)
-            turn.future.set_result(None)
+            turn.future.set_result(self._take(turn.expected))
 
     def _wake_in(self, seconds: float) -> None:
         """Look again when a wait is over; a slot that is given back looks by itself."""

@@ -53,7 +53,7 @@ class OfflineJudge:
 
     model = OFFLINE
     description = "offline (a lexical baseline, no LLM)"
-    known = True
+    known = reached = True
     concurrency = 1
 
     def __init__(self) -> None:

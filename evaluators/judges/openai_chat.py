@@ -71,6 +71,7 @@ class ChatJudge:
         self.dialect = dialect or Dialect()
         self._endpoint = endpoint
         self.known = dialect is not None
+        self.reached = False
         self._answered: set[Prompt] = set()
         self._detours = 0
         self._on_dialect = on_dialect
@@ -109,6 +110,7 @@ class ChatJudge:
         for change in self.dialect.changes():
             self._on_notice(change)
         await check_model(self._transport, self._endpoint, self._tell)
+        self.reached = True
 
     async def close(self) -> None:
         """Close the connections with the last of the runs that share the judge and an event loop."""

@@ -180,7 +180,9 @@ def translate(error: Exception, *, url: str, seconds: float) -> Failure:
 
 def _tls_words(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); SSL_CERT_FILE names further authorities"
+        cause = getattr(error, "certificate_error", error)  # aiohttp's has the system's inside
+        reason = getattr(cause, "verify_message", "") or "unknown authority"
+        return f"its certificate is not trusted ({reason}); SSL_CERT_FILE names further authorities"
     return "it does not speak TLS, or another version; is it http: instead?"
 
 

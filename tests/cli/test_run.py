@@ -876,3 +876,69 @@ def test_a_finished_run_that_has_changed(
     rows = read_rows(folder)
     assert [row["index"] for row in rows] == list(range(20 if change == "limit" else 31 if change == "more" else 30))
     assert [row for row in rows if row["error"]] == []
+
+
+def test_a_pipe_is_judged_anew(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """A second run on a pipe reads all of it: whether it is as it was cannot be known without reading it."""
+    for count in (20, 25):
+        text = write_log(records(count)).read_bytes()
+        done = ctxrel("run", "-", "-m", "offline", "-o", "pipe", stdin=text)
+        assert (done.returncode, len(read_rows(tmp_path / "pipe"))) == (0, count)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [{"input": None}, {"evaluators": []}, {"evaluators": {"x": {}}}, {"requests": None}, {"judge": 1}, {"results_hash": [1]}, {"status": 7}],
+    ids=str,
+)  # fmt: skip
+def test_a_summary_that_was_edited(
+    ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path, summary: dict[str, object]
+) -> None:
+    """Whatever stands in an old summary, the log is judged."""
+    log = write_log(records(5))
+    ctxrel("run", log, "-m", "offline")
+    path = tmp_path / "log.ctxrel" / "summary.json"
+    path.write_text(json.dumps(read_summary(path.parent) | summary))
+    done = ctxrel("run", log, "-m", "offline")
+    assert (done.returncode, UNCHANGED in done.stderr) == (0, False)
+    assert read_summary(path.parent)["status"] == "complete"
+
+
+def test_a_finished_run_with_a_failure_is_raised(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """A finished run that holds an error row does not stand where the first failure is to end the run."""
+    log = write_log([*records(3), {"question": "q?", "contexts": 5}])
+    assert ctxrel("run", log, "-m", "offline").returncode == 0
+    assert ctxrel("run", log, "-m", "offline", "--raise-on-failure").returncode == 1
+    log.write_text(log.read_text().replace('"contexts": 5', '"contexts": []'.replace("[]", "7")))
+    assert UNCHANGED not in ctxrel("run", log, "-m", "offline").stderr
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_record_that_hangs(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path, place: str
+) -> None:
+    """One record that the endpoint never answers is one error row, in the first run and in the next."""
+    server.script = lambda seen: (
+        Answer(fault="hang", body=b"x") if "item 99?" in seen.record["question"] else judge_by_hash(seen)
+    )
+    rest, slow = records(10), records(100)[99:]
+    log = write_log([*slow, *rest] if place == "first" else [*rest, *slow])
+    for _ in range(2):
+        done = ctxrel(*live(server, log, "--timeout", "0.3", "--attempts", "2"))
+        assert done.returncode == 0, done.stderr
+        kinds = [row["error"] and row["error"]["kind"] for row in read_rows(tmp_path / "log.ctxrel")]
+        assert sorted(filter(None, kinds)) == ["timeout"]
+
+
+def test_records_that_always_fail(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """As many records as look like an outage fail again in the next run, and end neither."""
+    server.script = lambda seen: (
+        error(500, "no") if int(seen.record["question"][13:-1]) % 3 == 0 else judge_by_hash(seen)
+    )
+    log = write_log(records(120))
+    for _ in range(2):
+        done = ctxrel(*live(server, log, "-c", "4", "--attempts", "2"))
+        assert done.returncode == 0, done.stderr
+        assert sum(row["error"] is not None for row in read_rows(tmp_path / "log.ctxrel")) == 40

@@ -32,7 +32,7 @@ class ScriptedJudge:
     """Gives what the script says for each number of a request; an exception is raised."""
 
     model = description = "scripted"
-    known = False
+    known = reached = False
 
     def __init__(self, script: Callable[[int], Reply | Exception], *, concurrency: int = 4, delay: float = 0) -> None:
         self.concurrency = concurrency
@@ -364,8 +364,10 @@ BRIEF = Patience(first_wait=0.001, longest_wait=0.002, trouble=10, outage_waits=
 
 
 async def ask_many(judge: ScriptedJudge, count: int, patience: Patience = BRIEF) -> tuple[Asker, list[object]]:
+    """Ask about so many different records."""
     asker = Asker(judge, patience)
-    asked = [asker.ask(REQUEST, lambda reply: str(reply.text), lambda _: None) for _ in range(count)]
+    requests = [Request(REQUEST.prompt, f'{{"number": {number}}}') for number in range(count)]
+    asked = [asker.ask(request, lambda reply: str(reply.text), lambda _: None) for request in requests]
     return asker, await asyncio.gather(*asked, return_exceptions=True)
 
 
@@ -430,3 +432,106 @@ async def test_what_the_judge_says_of_its_limits() -> None:
     await ask_many(Counting(script, concurrency=1), 30)
     gaps = [after - before for before, after in pairwise(sent)]
     assert [place for place, gap in enumerate(gaps, start=1) if gap > 0.09] == [10, 20]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_record_that_takes_too_long_ends_no_run(first: bool) -> None:  # noqa: FBT001
+    """Where somebody answers at the address, a record that times out for ever is one failure, also as the first."""
+    judge = ScriptedJudge(lambda _: REPLY)
+    judge.reached = True
+    slow = Request(REQUEST.prompt, "slow")
+    quick = [Request(REQUEST.prompt, f"{number}") for number in range(20)]
+
+    async def ask_slowly(request: Request, **_: bool) -> Reply:
+        judge.sent += 1
+        if request is slow:
+            raise failing(FailureKind.TIMEOUT)
+        return REPLY
+
+    judge.ask = ask_slowly  # type: ignore[method-assign]
+    asker = Asker(judge, QUICK)
+    order = [slow, *quick] if first else [*quick, slow]
+    asked = [asker.ask(request, lambda reply: str(reply.text), lambda _: None) for request in order]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert outcomes.count("ok") == 20
+    assert asker.limiter.closed is None
+    assert asker.failed == {FailureKind.TIMEOUT: QUICK.attempts}
+
+
+async def test_nothing_is_ever_answered_where_somebody_listens() -> None:
+    """An endpoint that lists its models and answers no request is given up after three records."""
+    judge = ScriptedJudge(lambda _: failing(FailureKind.TIMEOUT))
+    judge.reached = True
+    asker, outcomes = await ask_many(judge, 50, QUICK)
+    assert isinstance(asker.limiter.closed, EndpointUnreachable)
+    assert judge.sent <= 3 * QUICK.attempts + 1
+    assert sum(isinstance(outcome, Failure) for outcome in outcomes) == 2
+
+
+async def test_one_record_that_fails_is_no_outage() -> None:
+    """However often one record is tried, it says nothing of the endpoint."""
+    patient = Patience(attempts=80, first_wait=0.0001, longest_wait=0.0002, trouble=5, outage_waits=(0.001,))
+    judge = ScriptedJudge(lambda number: REPLY if number < 5 else failing(FailureKind.SERVER_ERROR))
+    asker = Asker(judge, patient)
+    for number in range(5):
+        await asker.ask(Request(REQUEST.prompt, f"{number}"), lambda _: None, lambda _: None)
+    with pytest.raises(Failure):
+        await asker.ask(REQUEST, lambda _: None, lambda _: None)
+    assert (judge.sent, asker.limiter.closed) == (85, None)
+
+
+async def test_records_that_failed_before_are_no_outage() -> None:
+    """A finished run's failed records may fail again, as many as there are."""
+    asker = Asker(ScriptedJudge(lambda _: failing(FailureKind.SERVER_ERROR)), BRIEF)
+    requests = [Request(REQUEST.prompt, f"{number}") for number in range(100)]
+    asked = [asker.ask(request, lambda _: None, lambda _: None, suspect=True) for request in requests]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {Failure}
+    assert asker.limiter.closed is None
+
+
+async def test_a_rejection_ends_an_outage() -> None:
+    """An endpoint that answers with a 400 is there again."""
+    script = {number: failing(FailureKind.SERVER_ERROR) for number in range(20, 42)}
+    judge = ScriptedJudge(lambda number: script.get(number) or failing(FailureKind.REJECTED if number % 4 else FailureKind.SERVER_ERROR))  # fmt: skip
+    asker, _ = await ask_many(judge, 300)
+    assert asker.limiter.closed is None
+    assert asker.limiter.limit == 4
+
+
+async def test_nothing_but_rate_limits() -> None:
+    """An endpoint that answers nothing but 429 is given up in the end."""
+    patience = Patience(first_wait=0.002, longest_wait=0.004, rate_limits=10_000, rate_limited_for=0.3)
+    asker, outcomes = await ask_many(ScriptedJudge(lambda _: RateLimited("slow", wait=None)), 20, patience)
+    assert isinstance(asker.limiter.closed, EndpointDown)
+    assert "nothing but rate limits" in str(asker.limiter.closed)
+    assert {type(outcome) for outcome in outcomes} == {EndpointDown}
+
+
+async def test_one_cut_for_all_that_were_sent_before() -> None:
+    """Answers to requests from before the cut tell of the same rate limit, however late they come."""
+    limiter = Limiter(Limits(most=64))
+    limiter.open()
+    limiter.growth._set(64, 0.0)
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    for _ in range(10):
+        limiter.pause(0.001, started)
+        await asyncio.sleep(0.002)
+    assert limiter.limit == 32
+    limiter.pause(0.001, loop.time())
+    assert (limiter.limit, limiter.growth.cuts) == (16, 2)
+
+
+async def test_tokens_are_counted_by_the_replies_there_were() -> None:
+    """What is reserved for a reply is what replies have had, known once the first has come."""
+    reply = Reply(text="ok", finish_reason="stop", model="m", usage=Usage(10, 2000, 0, 0))
+    judge = ScriptedJudge(lambda _: reply, concurrency=64, delay=0.01)
+    asker = Asker(judge, QUICK, Limits(most=64, fixed=True, tpm=60_000))
+    requests = [Request(REQUEST.prompt, f"{number}") for number in range(64)]
+    asked = [asyncio.ensure_future(asker.ask(request, lambda _: None, lambda _: None)) for request in requests]
+    await asyncio.sleep(0.3)
+    assert judge.sent <= 7
+    for task in asked:
+        task.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)

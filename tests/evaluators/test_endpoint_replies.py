@@ -607,7 +607,7 @@ async def test_no_connection(server: LoopbackServer, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("socket.getaddrinfo", not_found)
     chat = ChatJudge(Endpoint(model=MODEL, base_url=url), concurrency=4)
     judging = Judging(Asker(chat, QUICK), PlainMemory())
-    with pytest.raises(EndpointUnreachable, match="no connection to http"):
+    with pytest.raises(EndpointUnreachable, match=r"no (?:connection to|TLS with) http"):
         await judging.judge(RECORD, load_evaluator("context_relevance"))
     await judging.asker.close()
     assert server.seen == []

@@ -167,8 +167,17 @@ def test_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_proxy("https://api.openai.com/v1") == "http://proxy:3128"
     assert find_proxy("https://inside.example/v1") is None
     assert find_proxy("http://api.example/v1") is None
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "inside.example:8080")
+    assert find_proxy("http://inside.example:8080/v1") is None
+    for here in ("http://127.0.0.1:8/v1", "http://localhost/v1", "http://[::1]:8/v1"):
+        assert find_proxy(here) is None
+    for bad in ("http://127.0.0.1:99999", "http://[::1", "http://" + "b" * 70):
+        monkeypatch.setenv("HTTP_PROXY", bad)
+        with pytest.raises(UsageError, match="the proxy in HTTP_PROXY"):
+            find_proxy("http://api.example/v1")
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:secret@proxy:1080")
-    with pytest.raises(UsageError, match="the proxy in HTTPS_PROXY is neither http:// nor https://") as raised:
+    with pytest.raises(UsageError, match="the proxy in HTTPS_PROXY is no http:// or https:// URL") as raised:
         find_proxy("https://api.openai.com/v1")
     assert "secret" not in str(raised.value)
 
@@ -181,6 +190,12 @@ def test_plain_http(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     with pytest.raises(UsageError, match="in plain text; write https:, or add --insecure"):
         find_endpoint(base_url="http://judge.example/v1", **given)  # type: ignore[arg-type]
     assert find_endpoint(base_url="http://judge.example/v1", insecure=True, **given).api_key == key  # type: ignore[arg-type]
+    for url in ("HTTP://judge.example/v1", "http://127.0.0.1.evil.example/v1", "http://127.evil.example/v1"):
+        with pytest.raises(UsageError, match="in plain text"):
+            find_endpoint(base_url=url, **given)  # type: ignore[arg-type]
+    for url in ("ht\ttp://judge.example/v1", "https://" + "a" * 70 + ".example/v1", "https://a..b/v1"):
+        with pytest.raises(UsageError, match="is no base URL"):
+            find_endpoint(base_url=url, **given)  # type: ignore[arg-type]
     for url in ("http://localhost:1/v1", "http://127.0.0.1/v1", "http://[::1]:8/v1"):
         assert find_endpoint(base_url=url, **given).base_url == url  # type: ignore[arg-type]
 
@@ -239,3 +254,27 @@ def test_every_status_has_a_meaning(status: int, body: bytes) -> None:
     meaning = Refusal(Response(status, {}, body)).meaning(Endpoint(model="m", base_url="http://h/v1"))
     assert isinstance(meaning, (Failure, CtxrelError))
     assert "\n" not in str(meaning)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OPENAI_ORG_ID", "org\x01"),
+        ("OPENAI_CUSTOM_HEADERS", "X-A: b\x00"),
+        ("OPENAI_CUSTOM_HEADERS", "X A: b"),
+        ("OPENAI_CUSTOM_HEADERS", "Content-Length: 5"),
+        ("OPENAI_CUSTOM_HEADERS", "Host: elsewhere"),
+    ],
+)
+def test_headers_that_cannot_be_sent(variable: str, value: str) -> None:
+    """They are told with the variable they stand in, before anything is sent."""
+    with pytest.raises(UsageError, match=f"{variable} holds a header that cannot be sent"):
+        headers_for(Endpoint(base_url="http://127.0.0.1/v1"), {variable: value})
+
+
+def test_a_header_stands_once() -> None:
+    """A header of the environment takes the place of ours, however it is spelled."""
+    environment = {"OPENAI_CUSTOM_HEADERS": "authorization: Basic abc", "OPENAI_ORG_ID": "org-1\n"}
+    headers = headers_for(Endpoint(base_url="http://127.0.0.1/v1", api_key="k"), environment)
+    assert [value for name, value in headers.items() if name.lower() == "authorization"] == ["Basic abc"]
+    assert headers["OpenAI-Organization"] == "org-1"
