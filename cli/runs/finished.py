@@ -61,6 +61,8 @@ async def finished_before(folder: Path, store: Store, log: Log, setting: str) ->
     That is so where the setting is the same, no record failed that could be asked about again, results and store are
     the ones of that run, and the log reads as it did. Only where all of the rest is so the log is read.
     """
+    if log.size is None:  # what a pipe holds can be read only once
+        return None
     summary = _summary_of(folder)
     if summary is None or summary.get("setting") != setting or log.size != summary["input"].get("size"):
         return None

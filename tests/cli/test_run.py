@@ -816,6 +816,14 @@ def test_limit_and_progress(ctxrel: RunCommand, write_log: WriteLog, tmp_path: P
     assert ctxrel("run", log, "-m", "offline", "--progress", "none").stderr == ""
 
 
+def test_second_pipe_into_one_folder(ctxrel: RunCommand) -> None:
+    """Other records through a pipe, with the setting of the run before, are all read and judged."""
+    for start in (0, 100):
+        lines = "".join(json.dumps(record) + "\n" for record in records(start + 100)[start:])
+        assert ctxrel("run", "-", "-o", "out", "-m", "offline", stdin=lines).returncode == 0
+        assert [row["id"] for row in read_rows(Path("out"))] == [f"r-{start + number}" for number in range(100)]
+
+
 UNCHANGED = "nothing has changed since the run that is here: its results stand"
 
 
