@@ -13,6 +13,8 @@ from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.fields import Fields
 from ..records.paths import FieldPath
+from ..records.sampling import Selection
+from ..records.where import parse_condition
 from ..runs.job import Ending, RunOptions, carry_out, plan_run
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
@@ -74,6 +76,19 @@ def run(
         typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION", help="Judge records that meet it only, as lang=ko or 'score<0.5'; repeatable."
+        ),
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge N records drawn by chance.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, metavar="S", help="Another seed draws another sample.")
+    ] = 0,
+    sample_by: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Draw N records of each value of this field.")
+    ] = None,
     store: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
@@ -124,7 +139,6 @@ def run(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
         ),
-        limit=limit,
         output=output,
         store=store,
         raise_on_failure=raise_on_failure,
@@ -136,6 +150,13 @@ def run(
         tpm=_per_minute("--tpm", tpm),
         grace=grace,
         insecure=insecure,
+        selection=Selection(
+            limit=limit,
+            where=[parse_condition(text) for text in where or []],
+            sample=sample,
+            seed=seed,
+            by=FieldPath(sample_by) if sample_by is not None else None,
+        ),
     )
     reporter = Reporter(progress)
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.

@@ -86,8 +86,9 @@ class Runner:
         *,
         raise_on_failure: bool = False,
         grace: float = GRACE_SECONDS,
+        population: int | None = None,
     ) -> None:
-        self.course = Course(tallies={evaluator.name: Tally(evaluator) for evaluator in evaluators})
+        self.course = Course(tallies={e.name: Tally(e, population=population) for e in evaluators})
         self.judging = judging
         self._log = log
         self._evaluators = evaluators

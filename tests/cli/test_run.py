@@ -142,6 +142,8 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "files": [str(log)],
             "fields": ["question ← question, contexts ← contexts, id ← id"],
             "records": 2,
+            "population": 2,
+            "sample": None,
             "size": log.stat().st_size,
             "fingerprint": summary["input"]["fingerprint"],
             "ids": summary["input"]["ids"],
