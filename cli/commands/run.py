@@ -11,6 +11,7 @@ from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
 from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
+from ..records.carrying import Carrying
 from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
@@ -89,6 +90,13 @@ def run(
     sample_by: Annotated[
         str | None, typer.Option(metavar="PATH", help="Draw N records of each value of this field.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Carry a field of the record into its rows, under kept; repeatable."),
+    ] = None,
+    with_input: Annotated[
+        bool, typer.Option("--with-input", help="Carry the whole record into its rows, under input.")
+    ] = False,
     store: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
@@ -157,6 +165,7 @@ def run(
             seed=seed,
             by=FieldPath(sample_by) if sample_by is not None else None,
         ),
+        carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
     )
     reporter = Reporter(progress)
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.

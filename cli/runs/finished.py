@@ -12,7 +12,6 @@ import orjson
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.judge import Judge
 from ...evaluators.prompt import digest
-from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .folder import RESULTS, SUMMARY
 from .store import Store
@@ -26,7 +25,7 @@ class Hashes(NamedTuple):
     """What tells one input from another."""
 
     fingerprint: str
-    """Over everything that is judged, in order."""
+    """Over everything that is judged or carried along, in order."""
     ids: str
     """Over the records' ids, in order."""
 
@@ -38,10 +37,13 @@ class InputHash:
         self._content = blake2b(digest_size=16)
         self._ids = blake2b(digest_size=16)
 
-    def add(self, record: Record) -> None:
-        """Count a record."""
+    def add(self, position: Position) -> None:
+        """Count a record, and what goes along with it."""
+        record = position.record
         problems = [record.problem, *record.problems]
         self._content.update(orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems)))
+        if position.carried:
+            self._content.update(orjson.dumps(position.carried))
         self._ids.update(orjson.dumps(record.id))
 
     def result(self) -> Hashes:
@@ -78,7 +80,7 @@ async def finished_before(folder: Path, store: Store, log: Log, setting: str) ->
 async def _read(positions: Iterable[Position]) -> Hashes:
     hashes = InputHash()
     for number, position in enumerate(positions):
-        hashes.add(position.record)
+        hashes.add(position)
         if number % _TURN == 0:
             await asyncio.sleep(0)  # an interrupt has its turn
     return hashes.result()

@@ -26,7 +26,8 @@ from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
-from ..records.log import EVERYTHING, STDIN
+from ..records.carrying import Carrying
+from ..records.log import EVERYTHING, NOTHING, STDIN
 from ..records.sampling import Selection
 from ..records.source import printable
 from .finished import finished_before, setting_hash
@@ -64,6 +65,7 @@ class RunOptions:
     grace: float = GRACE_SECONDS
     insecure: bool = False
     selection: Selection = EVERYTHING
+    carrying: Carrying = NOTHING
 
 
 class Reporter(Protocol):
@@ -129,7 +131,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     for name in options.fields.others:
         if name not in needs:
             raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
-    log = open_log(options.inputs, options.fields, needs, selection=options.selection)
+    log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -244,6 +246,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         plan.log,
         limit=selection.limit,
         sample=selection.describe(),
+        carrying=options.carrying.describe(),
         most=options.max_input_tokens,
     )
 
@@ -389,6 +392,7 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         | {name: path.text for name, path in options.fields.others.items()},
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
+        **options.carrying.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,

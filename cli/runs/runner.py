@@ -126,8 +126,7 @@ class Runner:
         hashes = InputHash()
         try:
             async for position in feed:
-                record = position.record
-                hashes.add(record)
+                hashes.add(position)
                 self.course.records += 1
                 for evaluator in self._evaluators:
                     await self._start(position, evaluator)
@@ -177,7 +176,7 @@ class Runner:
         return self._line(position, begun.evaluator, outcome)
 
     def _line(self, position: Position, evaluator: Evaluator, outcome: Outcome) -> _Line:
-        row = result_row(position.record, evaluator, outcome)
+        row = result_row(position.record, evaluator, outcome, position.carried)
         self._unwritten += len(row)
         if outcome.failure and self._raise_on_failure:
             self._end(RecordFailed(_failed_record(position.record, outcome)))
