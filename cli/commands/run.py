@@ -17,6 +17,7 @@ from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.where import parse_condition
 from ..runs.job import Ending, RunOptions, carry_out, plan_run
+from .config import CONFIG, load_config
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
@@ -130,6 +131,15 @@ def run(
     progress: Annotated[
         ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
     ] = ProgressKind.AUTO,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Options in a file, {CONFIG} by default where it is there; the command line wins.",
+            callback=load_config,
+            is_eager=True,
+        ),
+    ] = None,
 ) -> None:
     """Judge a log: are its contexts relevant (by default), its answers faithful, and whatever else evaluators ask.
 
@@ -165,9 +175,12 @@ def run(
             seed=seed,
             by=FieldPath(sample_by) if sample_by is not None else None,
         ),
+        config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
     )
     reporter = Reporter(progress)
+    if config:
+        reporter.note(f"options: {config}")
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
     plan = plan_run(options, reporter)
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))

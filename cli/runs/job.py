@@ -66,6 +66,8 @@ class RunOptions:
     insecure: bool = False
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    config: str | None = None
+    """The file that some of them came from."""
 
 
 class Reporter(Protocol):
@@ -390,6 +392,7 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             if (path := getattr(options.fields, name))
         }
         | {name: path.text for name, path in options.fields.others.items()},
+        "config": printable(options.config) if options.config else None,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
