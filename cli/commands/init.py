@@ -45,7 +45,8 @@ def config_text(parameters: list[Any]) -> str:
 
 
 def _entry(parameter: Any) -> str:  # noqa: ANN401  # Typer's Click is vendored and has no public types
-    none = " Not set by default." if parameter.default is None else ""
+    told = parameter.default is not None or "by default" in parameter.help
+    none = "" if told else " Not set by default."
     meaning = textwrap.wrap(f"{parameter.help}{none}", 117, initial_indent="# ", subsequent_indent="# ")
     return "\n" + "\n".join(meaning) + f"\n# {long_name(parameter)} = {_default(parameter)}\n"
 
