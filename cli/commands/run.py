@@ -11,9 +11,13 @@ from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
 from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
+from ..records.carrying import Carrying
 from ..records.fields import Fields
 from ..records.paths import FieldPath
+from ..records.sampling import Selection
+from ..records.where import parse_condition
 from ..runs.job import Ending, RunOptions, carry_out, plan_run
+from .config import CONFIG, load_config
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
@@ -74,6 +78,26 @@ def run(
         typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION", help="Judge records that meet it only, as lang=ko or 'score<0.5'; repeatable."
+        ),
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge N records drawn by chance.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, metavar="S", help="Another seed draws another sample.")
+    ] = 0,
+    sample_by: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Draw N records of each value of this field.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Carry a field of the record into its rows, under kept; repeatable."),
+    ] = None,
+    with_input: Annotated[
+        bool, typer.Option("--with-input", help="Carry the whole record into its rows, under input.")
+    ] = False,
     store: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
@@ -107,6 +131,15 @@ def run(
     progress: Annotated[
         ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
     ] = ProgressKind.AUTO,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Options in a file, {CONFIG} by default where it is there; the command line wins.",
+            callback=load_config,
+            is_eager=True,
+        ),
+    ] = None,
 ) -> None:
     """Judge a log: are its contexts relevant (by default), its answers faithful, and whatever else evaluators ask.
 
@@ -124,7 +157,6 @@ def run(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
         ),
-        limit=limit,
         output=output,
         store=store,
         raise_on_failure=raise_on_failure,
@@ -136,8 +168,19 @@ def run(
         tpm=_per_minute("--tpm", tpm),
         grace=grace,
         insecure=insecure,
+        selection=Selection(
+            limit=limit,
+            where=[parse_condition(text) for text in where or []],
+            sample=sample,
+            seed=seed,
+            by=FieldPath(sample_by) if sample_by is not None else None,
+        ),
+        config=config,
+        carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
     )
     reporter = Reporter(progress)
+    if config:
+        reporter.note(f"options: {config}")
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
     plan = plan_run(options, reporter)
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))

@@ -3,21 +3,25 @@
 import glob
 import io
 import os
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ...evaluators.errors import InputError
 from ...evaluators.record import Record
+from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
 from .jsonl import BOM, JsonLinesFile, JsonLinesPipe
 from .parquet import MAGIC, ParquetFile
+from .sampling import Entry, Sample, Selection, draw
 from .source import Source
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
+EVERYTHING = Selection()
+NOTHING = Carrying()
+_NO_COLUMNS: Mapping[str, object] = {}
 _SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 _HEAD = 64
 """Bytes by which a format is recognised."""
@@ -31,14 +35,19 @@ class Position(NamedTuple):
     record: Record
     fraction: float | None
     """0 to 1; None where the input's size is unknown."""
+    carried: Mapping[str, object] = _NO_COLUMNS
+    """Further columns of its rows."""
 
 
 class Log:
     """Records of one or several files, in order."""
 
-    def __init__(self, parts: Sequence[tuple[Source, Layout]], *, limit: int | None) -> None:
+    def __init__(self, parts: Sequence[tuple[Source, Layout]], selection: Selection, carrying: Carrying) -> None:
+        self.selection = selection
+        self.sample: Sample | None = None
+        """What was drawn, None before and where no sample is wanted."""
+        self._carrying = carrying
         self._parts = parts
-        self._limit = limit
 
     @property
     def names(self) -> list[str]:
@@ -58,29 +67,41 @@ class Log:
             found.setdefault(layout.describe(), []).append(source.name)
         return found
 
-    def records(self) -> Iterator[Position]:
-        """All records, up to the limit. Raises InputError where a file cannot be read on."""
-        for count, position in enumerate(islice(self._all_records(), self._limit), start=1):
-            if self._limit:
-                yield position._replace(fraction=max(count / self._limit, position.fraction or 0.0))
-            else:
-                yield position
+    def draw(self) -> None:
+        """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
+        if self.selection.sample:
+            self.sample = draw(self._entries(), self.selection, keep=self.size is None)
 
-    def _all_records(self) -> Iterator[Position]:
+    def records(self) -> Iterator[Position]:
+        """The selected records in input order. Raises InputError where a file cannot be read on."""
+        entries = self.sample.entries(self._entries()) if self.sample else self.selection.first(self._entries())
+        most = len(self.sample.keys) if self.sample else self.selection.limit
+        for count, entry in enumerate(entries, start=1):
+            fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
+            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+
+    def _entries(self) -> Iterator[Entry]:
         total = self.size
         index = 0
         before = 0.0
         for source, layout in self._parts:
-            for row in source.rows(layout.columns):
-                yield Position(layout.record(row, index), (before + row.done) / total if total else None)
+            for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
+                yield Entry(row, layout, index, (before + row.done) / total if total else None)
                 index += 1
             before += source.size or 0
 
 
-def open_log(inputs: Sequence[str], fields: Fields, needs: Needs, *, limit: int | None = None) -> Log:
+def open_log(
+    inputs: Sequence[str],
+    fields: Fields,
+    needs: Needs,
+    *,
+    selection: Selection = EVERYTHING,
+    carrying: Carrying = NOTHING,
+) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
     sources = [_open_pipe(STDIN_NAME, 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
-    return Log([(source, _lay_out(source, fields, needs)) for source in sources], limit=limit)
+    return Log([(source, _lay_out(source, fields, needs)) for source in sources], selection, carrying)
 
 
 def _expand(inputs: Sequence[str]) -> list[str]:

@@ -12,7 +12,6 @@ import orjson
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.judge import Judge
 from ...evaluators.prompt import digest
-from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .folder import RESULTS, SUMMARY
 from .store import Store
@@ -36,7 +35,7 @@ class Hashes(NamedTuple):
     """What tells one input from another."""
 
     fingerprint: str
-    """Over everything that is judged, in order."""
+    """Over everything that is judged or carried along, in order."""
     ids: str
     """Over the records' ids, in order."""
 
@@ -48,10 +47,13 @@ class InputHash:
         self._content = blake2b(digest_size=16)
         self._ids = blake2b(digest_size=16)
 
-    def add(self, record: Record) -> None:
-        """Count a record."""
+    def add(self, position: Position) -> None:
+        """Count a record, and what goes along with it."""
+        record = position.record
         problems = (record.problem, dict(record.problems))
         self._content.update(orjson.dumps((record.question, record.contexts, record.answer, record.fields, problems)))
+        if position.carried:
+            self._content.update(orjson.dumps(position.carried))
         self._ids.update(orjson.dumps(record.id))
 
     def result(self) -> Hashes:
@@ -73,8 +75,10 @@ async def finished_before(
     That is so where the setting is the same, no record failed that could be asked about again, results and store are
     the ones of that run, and the log, no pipe, reads as it did. Only where all of the rest is so the log is read.
     """
+    if log.size is None:  # what a pipe holds can be read only once
+        return None
     summary = _summary_of(folder)
-    if summary is None or summary["setting"] != setting or log.size is None or log.size != summary["input"]["size"]:
+    if summary is None or summary["setting"] != setting or log.size != summary["input"]["size"]:
         return None
     allowed = {"bad_input"} if failures_allowed else set()
     if any(set(block["errors"]) - allowed for block in summary["evaluators"].values()):
@@ -89,7 +93,7 @@ async def finished_before(
 async def _read(positions: Iterable[Position]) -> Hashes:
     hashes = InputHash()
     for number, position in enumerate(positions):
-        hashes.add(position.record)
+        hashes.add(position)
         if number % _TURN == 0:
             await asyncio.sleep(0)  # an interrupt has its turn
     return hashes.result()

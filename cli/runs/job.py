@@ -26,7 +26,9 @@ from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
-from ..records.log import STDIN
+from ..records.carrying import Carrying
+from ..records.log import EVERYTHING, NOTHING, STDIN
+from ..records.sampling import Selection
 from ..records.source import printable
 from .finished import finished_before, setting_hash
 from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder, remove_summary
@@ -51,7 +53,6 @@ class RunOptions:
     parameters: Mapping[str, object]
     concurrency: int | None
     fields: Fields
-    limit: int | None
     output: str | None
     store: Path | None
     raise_on_failure: bool
@@ -63,6 +64,10 @@ class RunOptions:
     tpm: float | None = None
     grace: float = GRACE_SECONDS
     insecure: bool = False
+    selection: Selection = EVERYTHING
+    carrying: Carrying = NOTHING
+    config: str | None = None
+    """The file that some of them came from."""
 
 
 class Reporter(Protocol):
@@ -128,11 +133,12 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     for name in options.fields.others:
         if name not in needs:
             raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
-    log = open_log(options.inputs, options.fields, needs, limit=options.limit)
+    log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {layout}")
+    _draw(log, reporter)
     if local:
         reporter.note(local.serving)
     plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local)
@@ -141,6 +147,19 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     if plan.store is None and endpoint:
         reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
     return plan
+
+
+def _draw(log: Log, reporter: Reporter) -> None:
+    """Draw the sample, if one is wanted, and tell of it. Raises InputError."""
+    log.draw()
+    if sample := log.sample:
+        by = f" by {len(sample.strata):,} values of {log.selection.by.text}" if log.selection.by else ""
+        reporter.note(f"sample: {len(sample.keys):,} of {sample.population:,} records{by}, seed {sample.seed}")
+        if sample.sharing:
+            reporter.note(
+                f"{sample.sharing:,} drawn records share their id with another: records of one id are drawn together; "
+                "name a field that tells them apart with --id-field"
+            )
 
 
 async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
@@ -172,6 +191,8 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         files=plan.log.names,
         fields=list(plan.log.layouts()),
         size=plan.log.size,
+        selection=plan.log.selection,
+        sample=plan.log.sample,
         hash=_setting_hash(plan, judge),
         configuration=_configuration(plan, judge),
         started=started,
@@ -207,6 +228,7 @@ async def _judge_all(
         results,
         raise_on_failure=plan.options.raise_on_failure,
         grace=plan.options.grace,
+        population=_population(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
@@ -228,9 +250,23 @@ def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[
     return error
 
 
+def _population(log: Log) -> int | None:
+    """The records that a simple random sample stands for; None for every other choice of records."""
+    return log.sample.population if log.sample and not log.selection.by else None
+
+
 def _setting_hash(plan: Plan, judge: Judge) -> str:
     options = plan.options
-    return setting_hash(plan.evaluators, judge, plan.log, limit=options.limit, most=options.max_input_tokens)
+    selection = options.selection
+    return setting_hash(
+        plan.evaluators,
+        judge,
+        plan.log,
+        limit=selection.limit,
+        sample=selection.describe(),
+        carrying=options.carrying.describe(),
+        most=options.max_input_tokens,
+    )
 
 
 async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, reporter: Reporter) -> RunError | None:
@@ -372,7 +408,10 @@ def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             if (path := getattr(options.fields, name))
         }
         | {name: path.text for name, path in options.fields.others.items()},
-        "limit": options.limit,
+        "config": printable(options.config) if options.config else None,
+        "limit": options.selection.limit,
+        "sample": options.selection.describe(),
+        **options.carrying.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,

@@ -5,6 +5,7 @@ import os
 import queue
 import select
 import threading
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
@@ -20,8 +21,8 @@ _BUFFERED = 1 << 16
 _LAST_WORDS_SECONDS = 1.0
 
 
-def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
-    """The row as a line of JSON."""
+def result_row(record: Record, evaluator: Evaluator, outcome: Outcome, carried: Mapping[str, object]) -> bytes:
+    """The row as a line of JSON; `carried` are further columns."""
     evaluation, failure = outcome.evaluation, outcome.failure
     row: dict[str, object] = {
         "index": record.index,
@@ -39,7 +40,7 @@ def result_row(record: Record, evaluator: Evaluator, outcome: Outcome) -> bytes:
     }
     if outcome.requests > 1:
         row["requests"] = outcome.requests
-    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps({**row, **carried}, option=orjson.OPT_APPEND_NEWLINE)
 
 
 class Results(Protocol):

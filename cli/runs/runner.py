@@ -86,8 +86,9 @@ class Runner:
         *,
         raise_on_failure: bool = False,
         grace: float = GRACE_SECONDS,
+        population: int | None = None,
     ) -> None:
-        self.course = Course(tallies={evaluator.name: Tally(evaluator) for evaluator in evaluators})
+        self.course = Course(tallies={e.name: Tally(e, population=population) for e in evaluators})
         self.judging = judging
         self._log = log
         self._evaluators = evaluators
@@ -125,8 +126,7 @@ class Runner:
         hashes = InputHash()
         try:
             async for position in feed:
-                record = position.record
-                hashes.add(record)
+                hashes.add(position)
                 self.course.records += 1
                 for evaluator in self._evaluators:
                     if self._ended.done():
@@ -178,7 +178,7 @@ class Runner:
         return self._line(position, begun.evaluator, outcome)
 
     def _line(self, position: Position, evaluator: Evaluator, outcome: Outcome) -> _Line:
-        row = result_row(position.record, evaluator, outcome)
+        row = result_row(position.record, evaluator, outcome, position.carried)
         self._unwritten += len(row)
         if outcome.failure and self._raise_on_failure:
             self._end(RecordFailed(_failed_record(position.record, outcome)))

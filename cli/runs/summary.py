@@ -10,6 +10,7 @@ import orjson
 
 from ...evaluators.errors import RunError
 from ...evaluators.judges.asking import Asker
+from ..records.sampling import Sample, Selection
 from .runner import Course, Interrupted
 
 SCHEMA_VERSION = 1
@@ -28,6 +29,9 @@ class Setting:
     """Of all rows, where they are complete and in a file."""
     size: int | None
     """Bytes of the files, None where they are not known."""
+    selection: Selection
+    sample: Sample | None
+    """What was drawn, None where no sample was wanted."""
     hash: str
     """Over everything but the input that the rows depend on."""
     configuration: Mapping[str, object]
@@ -60,6 +64,8 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
             "files": setting.files,
             "fields": setting.fields,
             "records": course.records,
+            "population": setting.sample.population if setting.sample else course.records,
+            "sample": _sample(setting),
             "size": setting.size,
             "fingerprint": course.hashes and course.hashes.fingerprint,
             "ids": course.hashes and course.hashes.ids,
@@ -80,6 +86,18 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "configuration": setting.configuration,
     }
+
+
+def _sample(setting: Setting) -> dict[str, object] | None:
+    """What the judged records stand for, None where they are all there are or the first ones."""
+    selection, sample = setting.selection, setting.sample
+    if not sample and not selection.where:
+        return None
+    described = selection.describe()
+    if not sample:
+        return described
+    drawn = {"drawn": len(sample.keys), "interval_of": "sample" if selection.by else "population"}
+    return described | drawn | ({"strata": sample.summary()} if selection.by else {})
 
 
 def summary_again(before: Mapping[str, Any], asker: Asker, setting: Setting) -> dict[str, object]:

@@ -19,7 +19,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson_interval(successes: float, n: int) -> Interval:
+def wilson_interval(successes: float, n: float) -> Interval:
     """The 95 % interval of a share; Wilson, J. Am. Stat. Assoc. 22 (1927) 209, the score interval."""
     share = successes / n
     middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
@@ -27,7 +27,16 @@ def wilson_interval(successes: float, n: int) -> Interval:
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def normal_interval(mean: float, variance: float, n: int, bounds: Range = UNIT) -> Interval | None:
+def effective_size(n: int, population: int) -> float:
+    """The size a sample from a population without end had if its mean varied as little as that of `n` of this one.
+
+    The variance of a mean shrinks by (N - n) / (N - 1): Isserlis, J. R. Stat. Soc. 81 (1918) 75. Infinite where all
+    are in the sample.
+    """
+    return n * (population - 1) / (population - n) if n < population else math.inf
+
+
+def normal_interval(mean: float, variance: float, n: float, bounds: Range = UNIT) -> Interval | None:
     """The 95 % interval of a mean of `n` scores within bounds by the normal approximation; None for fewer than two.
 
     `variance` is the sample's.
@@ -47,11 +56,13 @@ def normal_interval(mean: float, variance: float, n: int, bounds: Range = UNIT) 
 class Tally:
     """Sums over the rows of one evaluator."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, *, population: int | None = None) -> None:
+        """`population` is how many records there are where those judged are a random sample of them."""
         self.n = 0
         self.evaluated = 0
         self.errors: Counter[str] = Counter()
         self._evaluator = evaluator
+        self._population = population
         self._repaired = 0
         self._scored = 0
         self._total = self._mean = self._deviations = 0.0
@@ -87,13 +98,23 @@ class Tally:
 
     @property
     def interval(self) -> Interval | None:
-        """The 95 % interval of the score: Wilson's for binary scores, else the normal approximation."""
+        """The 95 % interval of the score: Wilson's for binary scores, else the normal approximation.
+
+        Of a random sample it is that of the mean over the whole population.
+        """
         if not self._scored:
             return None
+        mean, n = self._total / self._scored, float(self._scored)
+        if self._population is not None:
+            n = effective_size(self._scored, self._population)
+        if math.isinf(n):
+            return Interval(mean, mean)
         if self._binary:
-            return wilson_interval(self._total, self._scored)
+            return wilson_interval(mean * n, n)
+        if self._scored < 2:  # noqa: PLR2004
+            return None
         variance = self._deviations / max(1, self._scored - 1)
-        return normal_interval(self._total / self._scored, variance, self._scored, self._evaluator.range)
+        return normal_interval(mean, variance, n, self._evaluator.range)
 
     @property
     def bounds(self) -> Interval | None:

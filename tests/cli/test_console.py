@@ -64,7 +64,6 @@ async def test_heartbeat(
         parameters={},
         concurrency=1,
         fields=Fields(),
-        limit=None,
         output=None,
         store=None,
         raise_on_failure=False,

@@ -142,6 +142,8 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "files": [str(log)],
             "fields": ["question ← question, contexts ← contexts, id ← id"],
             "records": 2,
+            "population": 2,
+            "sample": None,
             "size": log.stat().st_size,
             "fingerprint": summary["input"]["fingerprint"],
             "ids": summary["input"]["ids"],
@@ -170,7 +172,7 @@ def test_no_output_can_take_a_columns_name(ctxrel: RunCommand, write_log: WriteL
     """The names refused to an evaluator's output are the other columns of a row."""
     ctxrel("run", write_log(records(1)), "-m", "offline")
     (row,) = read_rows(tmp_path / "log.ctxrel")
-    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - {"requests"}
+    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - {"requests", "kept", "input"}
 
 
 def test_rows_in_order_whatever_the_answers_take(
@@ -814,6 +816,14 @@ def test_limit_and_progress(ctxrel: RunCommand, write_log: WriteLog, tmp_path: P
     progress: dict[str, Any] = json.loads(done.stderr.splitlines()[0])
     assert (progress["rows"], progress["failed"], progress["sent"]) == (7, 0, 7)
     assert ctxrel("run", log, "-m", "offline", "--progress", "none").stderr == ""
+
+
+def test_second_pipe_into_one_folder(ctxrel: RunCommand) -> None:
+    """Other records through a pipe, with the setting of the run before, are all read and judged."""
+    for start in (0, 100):
+        lines = "".join(json.dumps(record) + "\n" for record in records(start + 100)[start:])
+        assert ctxrel("run", "-", "-o", "out", "-m", "offline", stdin=lines).returncode == 0
+        assert [row["id"] for row in read_rows(Path("out"))] == [f"r-{start + number}" for number in range(100)]
 
 
 UNCHANGED = "nothing has changed since the run that is here: its results stand"
