@@ -40,7 +40,7 @@ class ArrowFile:
 
         number = 0
         try:
-            with pa.OSFile(str(self._path)) as stream:
+            with pa.OSFile(str(self._path), "r") as stream:
                 for batch in self._batches(stream):
                     chosen = _chosen(batch, columns)
                     behind = float(stream.tell()) if self._is_stream else 0.0

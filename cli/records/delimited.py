@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from ...evaluators.errors import InputError
 from .source import Row
@@ -13,6 +13,16 @@ from .streams import Open
 _DELIMITERS = ",\t;|"
 _LONGEST_CELL = 2**31 - 1
 _ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+class CSVReader(Protocol):
+    """What csv.reader gives."""
+
+    @property
+    def line_num(self) -> int:
+        """Lines that are read."""
+
+    def __next__(self) -> list[str]: ...
 
 
 def header_of(head: bytes) -> tuple[str, list[str]]:
@@ -37,7 +47,7 @@ def read_delimited(name: str, open_: Open, *, delimiter: str) -> Iterator[Row]:
         yield from _rows(name, table, header)
 
 
-def _rows(name: str, table: "csv._reader", header: Sequence[str]) -> Iterator[Row]:
+def _rows(name: str, table: "CSVReader", header: Sequence[str]) -> Iterator[Row]:
     while True:
         where = f"{name}:{table.line_num + 1}"
         try:

@@ -43,7 +43,7 @@ class LenientStream:
             if self._in_string:
                 end = _STRING_END.match(data, at)
                 if end is None:
-                    cut = len(data) - _ends_in_escape(data[at:])
+                    cut = len(data) - (not self._ended and _ends_in_escape(data[at:]))
                     break
                 at = end.end()
                 self._in_string = False

@@ -56,7 +56,7 @@ def open_pipe(name: str, descriptor: int) -> Source:
     stream: BinaryIO = io.BufferedReader(io.FileIO(descriptor, closefd=False))
     try:
         if packing := packing_of(_peek(stream)):
-            stream = io.BufferedReader(unpacked(stream, packing))  # type: ignore[arg-type]  # it need not be raw
+            stream = unpacked(stream, packing)
         head = _peek(stream)
     except BROKEN as error:
         raise InputError(cannot_read(name, None, error)) from None
