@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
 from ...evaluators.errors import InputError
+from .grouping import grouped, long_form
 from .source import Row
 from .streams import Open
 
@@ -44,7 +45,9 @@ def read_delimited(name: str, open_: Open, *, delimiter: str) -> Iterator[Row]:
         except csv.Error as error:
             raise InputError(f"{name}:1: the header is not valid CSV: {error}") from None
         _check_header(name, header)
-        yield from _rows(name, table, header)
+        rows = _rows(name, table, header)
+        form = long_form(header)
+        yield from grouped(rows, form) if form else rows
 
 
 def _rows(name: str, table: "CSVReader", header: Sequence[str]) -> Iterator[Row]:

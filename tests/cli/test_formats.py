@@ -223,6 +223,32 @@ def test_one_record_alone() -> None:
     assert len(read(write(json.dumps({"turns": [{"q": "q?", "c": "a b"}]}), "log.jsonl"), question="turns[0].q", contexts="turns[0].c")) == 1  # fmt: skip
 
 
+LONG = "query_id,query,query_run,passage_id,passage,generated_answer\n"
+
+
+def test_one_row_per_passage() -> None:
+    """Consecutive rows of one query and run are one record, in their order; another run is another record."""
+    rows = "a,q?,1,[1],one,\na,q?,1,[2],two,A\na,q?,2,[1],three,B\nb,r?,1,[1],four,C\n"
+    records = read(write(LONG + rows, "log.csv"))
+    assert plain(records) == [("a", "q?", ("one", "two")), ("a", "q?", ("three",)), ("b", "r?", ("four",))]
+    assert [(record.where, record.answer) for record in records] == [
+        ("log.csv:2", "A"),
+        ("log.csv:4", "B"),
+        ("log.csv:5", "C"),
+    ]
+
+
+def test_a_broken_row_spoils_its_record_alone() -> None:
+    """A record with a broken row is not judged by the passages that are left; the next one is."""
+    rows = "a,q?,1,[1],one,A\na,q?,1\na,q?,1,[3],three,A\nb,r?,1,[1],four,C\n"
+    spoilt, good = read(write(LONG + rows, "log.csv"))
+    assert spoilt.problem == "log.csv:3: 3 cells, the header has 6; is a quote missing?"
+    assert good.contexts == ("four",)
+    torn = "log.csv:3: 1 cells, the header has 6; is a quote missing?"
+    between = read(write(LONG + "a,q?,1,[1],one,A\nb\nb,r?,1,[1],four,C\nc,s?,1,[1],five,D\n", "log.csv"))
+    assert [record.problem for record in between] == [torn, torn, None]
+
+
 def test_numbers_as_in_json_lines() -> None:
     """Numbers of an array are those of JSON Lines: whole ones, fractions, ones too long or too large."""
     text = '{"a": 1, "b": 0.5, "c": 18446744073709551615, "d": 123456789012345678901234567890, "e": true, "f": [1.5]}'
