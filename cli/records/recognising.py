@@ -65,7 +65,24 @@ def open_pipe(name: str, descriptor: int) -> Source:
     start = head.removeprefix(BOM).lstrip()
     if start.startswith(b"["):
         return StreamedPipe(name, stream, read_list)
+    _refuse_document(name, start)
     return StreamedPipe(name, stream, _delimited(head) or read_lines)
+
+
+def _refuse_document(name: str, start: bytes) -> None:
+    """An object over several lines takes two passes, which a pipe does not give. Raises InputError."""
+    lines = [line for part in start.split(b"\n")[:-1] if (line := part.strip())][:2]
+    if len(lines) > 1 and _goes_on(*lines):
+        raise InputError(
+            f"{name}:1: a JSON object over several lines, which cannot be read from a pipe; "
+            "give the file's name, or write a record per line, for example: jq -c '.results[]' FILE | ctxrel run -"
+        )
+
+
+def _goes_on(first: bytes, second: bytes) -> bool:
+    """Whether a line is the beginning of an object over several lines, and no record that is broken."""
+    opens = first.startswith(b"{") and first.endswith((b"{", b"[", b",", b":"))
+    return opens and not _is_object(first) and not _is_object(second)
 
 
 def _peek(stream: BinaryIO) -> bytes:
@@ -130,9 +147,7 @@ def _object_reader(file: File) -> Reader:
     if _is_object(lines[0]) and follows:
         return read_lines
     if is_whole and not _is_object(lines[0]):  # a record that is broken, or a document over several lines
-        if not follows or not lines[0].endswith((b"{", b"[", b",", b":")) or _is_object(lines[1]):
-            return read_lines
-        return _document_reader(file)
+        return _document_reader(file) if follows and _goes_on(*lines) else read_lines
     return read_lines if file.suffix in _LINES else _document_reader(file, or_lines=True)
 
 

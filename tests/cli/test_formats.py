@@ -157,6 +157,23 @@ def test_pipes(ctxrel: RunCommand, tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b'{\n "results": [\n{"question": "q?"}]}\n', "pipe:1: a JSON object over several lines, which cannot be read from a pipe; give the file's name"),
+        (as_arrow(RECORDS), "pipe: Parquet and Arrow are read from a file, not from a pipe; give the file's name"),
+        (gzip.compress(as_lines(RECORDS))[:-12], "cannot read 'pipe': Compressed file ended before the end-of-stream marker was reached"),
+    ],
+    ids=["object", "Arrow", "torn gzip"],
+)  # fmt: skip
+def test_refused_from_a_pipe(ctxrel: RunCommand, data: bytes, sentence: str) -> None:
+    """What takes more than one pass is not read from a pipe, and the sentence says what to give instead."""
+    os.mkfifo("pipe")
+    threading.Thread(target=lambda: Path("pipe").write_bytes(data), daemon=True).start()
+    done = ctxrel("run", "pipe", "-m", "offline")
+    assert done.stderr.startswith(f"ctxrel: {sentence}"), done.stderr
+
+
+@pytest.mark.parametrize(
     ("name", "data", "sentence"),
     [
         pytest.param("a.json", "[]", "'a.json' is empty: it holds no records", id="empty array"),
@@ -308,6 +325,20 @@ def test_memory_stays_flat(form: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2_000_000
+
+
+def test_a_long_string_takes_linear_time() -> None:
+    """A text of 30 MB in an array is read in pieces that grow with it."""
+    text = "word " * 6_000_000
+    path = write(json.dumps([{"question": "q?", "contexts": [text]}]), "log.json")
+    pieces = 0
+    with path.open("rb") as file:
+        stream = LenientStream(file)
+        while stream.read(1 << 16):
+            pieces += 1
+    assert pieces < 30
+    (record,) = read(path)
+    assert record.contexts == (text,)
 
 
 @given(st.text('[]{}",:\\ nNaInfity-\ufeff1x'), st.integers(1, 9))
