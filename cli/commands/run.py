@@ -26,7 +26,8 @@ def run(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT", help="Logs (.jsonl, .parquet), folders or globs; - is JSON Lines on standard input."
+            metavar="INPUT",
+            help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
         ),
     ],
     *,

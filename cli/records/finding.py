@@ -14,7 +14,17 @@ from .texts import Unfit, contexts_of, question_of, text_of
 # Names of Haystack, Ragas, DeepEval, TruLens, Azure AI, promptflow, Phoenix, LangChain and LlamaIndex logs.
 # A name of an earlier group says more: DeepEval's `context` is the ideal one, `retrieval_context` the retrieved.
 _QUESTION = (
-    ("question", "query", "user_input", "user_question", "user_query", "question_text", "query_text"),
+    (
+        "question",
+        "query",
+        "questions",
+        "queries",
+        "user_input",
+        "user_question",
+        "user_query",
+        "question_text",
+        "query_text",
+    ),
     ("ai.observability.retrieval.query_text", "record_attributes.ai.observability.retrieval.query_text"),
     ("input", "prompt", "attributes.input.value"),
 )
@@ -69,13 +79,18 @@ _Reading = Callable[[object], object]
 _SHOWN = 30
 
 
+def names_a_question(name: str) -> bool:
+    """Whether a field of that name is a question, and hardly anything else."""
+    return _snake(name) in _QUESTION[0]
+
+
 def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) -> Layout:
     """The layout of a log by its first rows. Raises InputError that shows the flag to use."""
     values = [row.value for row in rows if row.value is not None]
     if not rows:
         raise InputError(f"{name!r} is empty: it holds no records")
     if not values:
-        raise InputError(f"{rows[0].problem}; no line at the beginning is a JSON object, is this JSON Lines?")
+        raise InputError(f"{rows[0].problem}; no record at the beginning can be read")
     finder = _Finder(values, name)
     found = {
         "question": _question(finder, fields, needs),

@@ -1,8 +1,6 @@
 """A run's whole input: every file checked before the first record is judged."""
 
 import glob
-import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +10,7 @@ from ...evaluators.record import Record
 from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
-from .jsonl import BOM, JsonLinesFile, JsonLinesPipe
-from .parquet import MAGIC, ParquetFile
+from .recognising import SUFFIXES, open_file, open_pipe
 from .sampling import Entry, Sample, Selection, draw
 from .source import Source
 
@@ -22,9 +19,7 @@ STDIN_NAME = "<stdin>"
 EVERYTHING = Selection()
 NOTHING = Carrying()
 _NO_COLUMNS: Mapping[str, object] = {}
-_SUFFIXES = (".jsonl", ".ndjson", ".parquet")
-_HEAD = 64
-"""Bytes by which a format is recognised."""
+_SHOWN = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 _PROBED = 50
 """Rows by which the fields of a file are recognised."""
 
@@ -100,7 +95,7 @@ def open_log(
     carrying: Carrying = NOTHING,
 ) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
-    sources = [_open_pipe(STDIN_NAME, 0) if name == STDIN else _open_file(Path(name)) for name in _expand(inputs)]
+    sources = [open_pipe(STDIN_NAME, 0) if name == STDIN else open_file(Path(name)) for name in _expand(inputs)]
     return Log([(source, _lay_out(source, fields, needs)) for source in sources], selection, carrying)
 
 
@@ -117,46 +112,16 @@ def _matches(given: str) -> list[str]:
     if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
         return [given]
     if path.is_dir():
-        found = sorted(str(entry) for entry in path.iterdir() if entry.suffix.lower() in _SUFFIXES and entry.is_file())
-        what = f"the folder {given!r} holds no {', '.join(_SUFFIXES)} file (folders in it are not read)"
+        found = sorted(
+            str(entry) for entry in path.iterdir() if entry.name.lower().endswith(SUFFIXES) and entry.is_file()
+        )
+        what = f"the folder {given!r} holds no {', '.join(_SHOWN)} file (folders in it are not read)"
     else:
         found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
         what = f"no file {given!r}"
     if not found:
         raise InputError(f"{what}; check the path")
     return found
-
-
-def _open_file(path: Path) -> Source:
-    try:
-        if not path.is_file():
-            return _open_pipe(str(path), os.open(path, os.O_RDONLY))
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD)
-        return _by_content(path, head)
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
-
-
-def _by_content(path: Path, head: bytes) -> Source:
-    suffix = path.suffix.lower()
-    if head.startswith(MAGIC):
-        return ParquetFile(path)
-    if suffix == ".parquet":
-        raise InputError(f"{str(path)!r} is no Parquet file: it does not start with PAR1")
-    if suffix in (".jsonl", ".ndjson", ".json") or head.removeprefix(BOM).lstrip().startswith(b"{"):
-        return JsonLinesFile(path)
-    if suffix in (".yaml", ".yml"):
-        raise InputError(f"{str(path)!r} is no log; if it is an evaluator, give it with an -e of its own")
-    raise InputError(
-        f"cannot tell the format of {str(path)!r} by {path.suffix or 'a name without suffix'!r}; "
-        f"convert it to JSON Lines ({', '.join(_SUFFIXES[:2])}) or Parquet, or pipe JSON Lines into -"
-    )
-
-
-def _open_pipe(name: str, descriptor: int) -> JsonLinesPipe:
-    # Not sys.stdin: a thread that waits in it would hold its lock when the program ends.
-    return JsonLinesPipe(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
 
 
 def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:

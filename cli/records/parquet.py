@@ -56,12 +56,12 @@ class ParquetFile:
         number = 0
         for group in range(file.num_row_groups):
             for part in file.iter_batches(batch_size=batch, row_groups=[group], columns=chosen):
-                for value in _values(part):
+                for value in values_of(part):
                     number += 1
                     yield Row(f"{self.name}:row {number}", value, None, (self.size or 0) * number / total)
 
 
-def _values(batch: "pa.RecordBatch") -> list[dict[str, object]]:
+def values_of(batch: "pa.RecordBatch") -> list[dict[str, object]]:
     """The rows of a batch."""
     names = batch.schema.names
     columns = [_column(column) for column in batch.columns]

@@ -9,6 +9,7 @@ import orjson
 
 from ...evaluators.errors import OutputError, UsageError
 from ..records.log import STDIN, STDIN_NAME
+from ..records.packing import SUFFIXES as PACKINGS
 
 STDOUT = "-"
 RESULTS = "results.jsonl"
@@ -40,7 +41,9 @@ def _stem(given: str) -> str:
     while _GLOB.search(path.name) and not path.exists():
         path = path.parent
     path = path.resolve()
-    return (path.name if path.is_dir() else path.stem) or "log"
+    if path.is_dir():
+        return path.name or "log"
+    return (path.with_suffix("") if path.suffix in PACKINGS else path).stem or "log"
 
 
 def check_folder(
