@@ -16,7 +16,8 @@ from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.where import parse_condition
-from ..runs.job import Ending, RunOptions, carry_out, plan_run
+from ..runs.job import Ending, carry_out
+from ..runs.plan import RunOptions, plan_run
 from .config import CONFIG, load_config
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"

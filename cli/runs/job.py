@@ -1,109 +1,32 @@
-"""A run from its options to its summary."""
+"""A run from its plan to its summary."""
 
 import asyncio
 import datetime as dt
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from ...evaluators.checks import closest
-from ...evaluators.errors import OutputError, RunError, UsageError
-from ...evaluators.evaluator import Evaluator, load_evaluator
+from ...evaluators.errors import OutputError, RunError
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
-from ...evaluators.judges.endpoint import Endpoint, find_endpoint
 from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
-from ...evaluators.judges.llamacpp import LocalJudge, LocalModel, find_local_model
-from ...evaluators.judges.model_file import is_model_file
-from ...evaluators.judges.offline import NOTICE, OFFLINE, OfflineJudge, check_offline
+from ...evaluators.judges.llamacpp import LocalJudge
+from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
-from ...evaluators.tokens import most_tokens
-from ..records import Fields, Log, open_log
-from ..records.carrying import Carrying
-from ..records.log import EVERYTHING, NOTHING, STDIN
-from ..records.sampling import Selection
-from ..records.source import printable
+from ..records import Log
 from .finished import finished_before, setting_hash
-from .folder import DEFAULT_STORE, RESULTS, SUMMARY, check_folder, make_folder, output_folder, remove_summary
+from .folder import RESULTS, SUMMARY, make_folder, remove_summary
 from .lock import hold_lock
+from .plan import Plan, Reporter, configuration
 from .results import Results, ResultsFile, ResultsStream, write_atomically
-from .runner import GRACE_SECONDS, Course, Interrupted, Runner
+from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_again, summary_bytes
-
-DEFAULT_TIMEOUT = 60.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Everything `ctxrel run` can be told."""
-
-    inputs: Sequence[str]
-    evaluators: Sequence[str]
-    model: str
-    base_url: str | None
-    api_key_env: str
-    parameters: Mapping[str, object]
-    concurrency: int | None
-    fields: Fields
-    output: str | None
-    store: Path | None
-    raise_on_failure: bool
-    timeout: float | None
-    attempts: int
-    explain: bool
-    max_input_tokens: int | None
-    rpm: float | None = None
-    tpm: float | None = None
-    grace: float = GRACE_SECONDS
-    insecure: bool = False
-    selection: Selection = EVERYTHING
-    carrying: Carrying = NOTHING
-    config: str | None = None
-    """The file that some of them came from."""
-
-
-class Reporter(Protocol):
-    """Who is told how the run goes."""
-
-    interval: float
-    """Seconds between two reports of progress."""
-
-    def note(self, message: str) -> None:
-        """Something worth knowing."""
-
-    def warn(self, message: str) -> None:
-        """Something that may need action."""
-
-    def progress(self, course: Course, asker: Asker, *, ended: bool) -> None:
-        """How far the run is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A run whose options were found to make sense."""
-
-    options: RunOptions
-    endpoint: Endpoint | None
-    """None for the offline judge."""
-    evaluators: Sequence[Evaluator]
-    log: Log
-    folder: Path | None
-    """None where the rows go to standard output."""
-    local: LocalModel | None = None
-    """The model file behind the endpoint, if there is one."""
-
-    @property
-    def store(self) -> Path | None:
-        """Where replies are kept; None where they are not."""
-        return self.options.store or (self.folder / DEFAULT_STORE if self.folder else None)
 
 
 class Ending(NamedTuple):
@@ -113,53 +36,6 @@ class Ending(NamedTuple):
     folder: Path | None
     """None where the rows went to standard output."""
     error: RunError | None
-
-
-def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
-    """Check everything that can be checked before anything is written or sent; waits for the first line of a pipe.
-
-    Raises UsageError.
-    """
-    evaluators = _load_evaluators(options)
-    local = _find_local_model(options) if is_model_file(options.model) else None
-    endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
-    _check_input_tokens(options, evaluators)
-    if endpoint is None:
-        check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
-    folder = output_folder(options.inputs, options.output)
-    if STDIN in options.inputs and sys.stdin.isatty():
-        reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
-    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
-    for name in options.fields.others:
-        if name not in needs:
-            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
-    log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
-    check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
-    for layout, names in log.layouts().items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        reporter.note(f"{names[0]}{more}: {layout}")
-    _draw(log, reporter)
-    if local:
-        reporter.note(local.serving)
-    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local)
-    if endpoint is None and (options.parameters or options.base_url):
-        reporter.note("the offline judge takes no --param and no --base-url")
-    if plan.store is None and endpoint:
-        reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
-    return plan
-
-
-def _draw(log: Log, reporter: Reporter) -> None:
-    """Draw the sample, if one is wanted, and tell of it. Raises InputError."""
-    log.draw()
-    if sample := log.sample:
-        by = f" by {len(sample.strata):,} values of {log.selection.by.text}" if log.selection.by else ""
-        reporter.note(f"sample: {len(sample.keys):,} of {sample.population:,} records{by}, seed {sample.seed}")
-        if sample.sharing:
-            reporter.note(
-                f"{sample.sharing:,} drawn records share their id with another: records of one id are drawn together; "
-                "name a field that tells them apart with --id-field"
-            )
 
 
 async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
@@ -194,7 +70,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         selection=plan.log.selection,
         sample=plan.log.sample,
         hash=_setting_hash(plan, judge),
-        configuration=_configuration(plan, judge),
+        configuration=configuration(plan, judge),
         started=started,
     )
     before = folder and await finished_before(
@@ -311,61 +187,6 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
         reporter.progress(runner.course, asker, ended=True)
 
 
-def _load_evaluators(options: RunOptions) -> list[Evaluator]:
-    for name in options.evaluators:
-        if "," in name and not Path(name).exists():
-            several = " ".join(f"-e {part.strip()}" for part in name.split(","))
-            raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
-    evaluators = [load_evaluator(name, explain=options.explain) for name in options.evaluators]
-    seen = [evaluator.name for evaluator in evaluators]
-    if twice := next((name for name in seen if seen.count(name) > 1), None):
-        raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
-    kinds: dict[str, tuple[str, str]] = {}
-    for evaluator in evaluators:
-        for name, kind in evaluator.inputs.items():
-            known, other = kinds.setdefault(name, (kind, evaluator.name))
-            if known != kind:
-                raise UsageError(
-                    f"{evaluator.name!r} reads the input {name!r} as {kind}, {other!r} as {known}; "
-                    "give one another name, and say where it stands with --field"
-                )
-    return evaluators
-
-
-def _check_input_tokens(options: RunOptions, evaluators: Sequence[Evaluator]) -> None:
-    most = options.max_input_tokens
-    for evaluator in evaluators:
-        tokens = most_tokens(evaluator.static.system)
-        if most is not None and tokens >= most:
-            raise UsageError(
-                f"the instructions of {evaluator.name} alone are about {tokens:,} tokens; --max-input-tokens {most} "
-                "leaves no room for a record"
-            )
-
-
-def _find_endpoint(options: RunOptions) -> Endpoint:
-    if not options.model:
-        raise UsageError("--model is empty; name a model, or offline")
-    return find_endpoint(
-        model=options.model,
-        base_url=options.base_url,
-        api_key_env=options.api_key_env,
-        parameters=options.parameters,
-        timeout=options.timeout or DEFAULT_TIMEOUT,
-        insecure=options.insecure,
-    )
-
-
-def _find_local_model(options: RunOptions) -> LocalModel:
-    return find_local_model(
-        model=options.model,
-        base_url=options.base_url,
-        parameters=options.parameters,
-        concurrency=options.concurrency,
-        timeout=options.timeout,
-    )
-
-
 def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
     endpoint = plan.endpoint
     if endpoint is None:
@@ -386,38 +207,3 @@ def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
         on_dialect=remember,
         on_notice=reporter.warn,
     )
-
-
-def _configuration(plan: Plan, judge: Judge) -> dict[str, object]:
-    """What was in force, defaults and environment included; the name of the key's variable, never the key."""
-    options, endpoint, local = plan.options, plan.endpoint, plan.local
-    return {
-        "inputs": [printable(name) for name in options.inputs],
-        "evaluators": [printable(name) for name in options.evaluators],
-        "model": options.model,
-        "base_url": endpoint.base_url if endpoint and not local else None,
-        "api_key_env": options.api_key_env if endpoint and not local else None,
-        "server": local and local.configuration,
-        "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
-        "concurrency": judge.concurrency if local else options.concurrency,
-        "rpm": options.rpm,
-        "tpm": options.tpm,
-        "fields": {
-            name: path.text
-            for name in ("question", "contexts", "answer", "id")
-            if (path := getattr(options.fields, name))
-        }
-        | {name: path.text for name, path in options.fields.others.items()},
-        "config": printable(options.config) if options.config else None,
-        "limit": options.selection.limit,
-        "sample": options.selection.describe(),
-        **options.carrying.describe(),
-        "output": printable(plan.folder) if plan.folder else None,
-        "store": printable(plan.store) if plan.store else None,
-        "raise_on_failure": options.raise_on_failure,
-        "timeout": endpoint.timeout if endpoint else None,
-        "attempts": options.attempts,
-        "grace": options.grace,
-        "explain": options.explain,
-        "max_input_tokens": options.max_input_tokens,
-    }

@@ -9,7 +9,8 @@ from servers.loopback import MODEL, Answer, LoopbackServer, judge_by_hash
 
 from ctxrel.cli.console import ProgressKind, Reporter, progress_json, progress_line
 from ctxrel.cli.records import Fields
-from ctxrel.cli.runs.job import RunOptions, carry_out, plan_run
+from ctxrel.cli.runs.job import carry_out
+from ctxrel.cli.runs.plan import RunOptions, plan_run
 from ctxrel.cli.runs.runner import Course
 from ctxrel.cli.runs.tally import Tally
 from ctxrel.evaluators import load_evaluator

@@ -29,7 +29,8 @@ from servers.loopback import MODEL, Answer, LoopbackServer, Seen, completion, er
 
 from ctxrel.cli.console import ProgressKind, Reporter
 from ctxrel.cli.records import Fields
-from ctxrel.cli.runs.job import Ending, RunOptions, carry_out, plan_run
+from ctxrel.cli.runs.job import Ending, carry_out
+from ctxrel.cli.runs.plan import RunOptions, plan_run
 from ctxrel.cli.runs.store import Store
 from ctxrel.evaluators.judges.limiter import Limiter, Limits
 from ctxrel.evaluators.judges.transport import Response, Transport
@@ -241,7 +242,7 @@ def options(server: LoopbackServer, log: Path, **more: Any) -> RunOptions:  # no
     """A run in this process."""
     given: dict[str, Any] = {
         "inputs": [str(log)], "evaluators": ["context_relevance"], "model": MODEL, "base_url": server.url,
-        "api_key_env": "OPENAI_API_KEY", "parameters": {}, "concurrency": None, "fields": Fields(), "limit": None,
+        "api_key_env": "OPENAI_API_KEY", "parameters": {}, "concurrency": None, "fields": Fields(),
         "output": None, "store": None, "raise_on_failure": False, "timeout": TIMEOUT, "attempts": 5, "explain": False,
         "max_input_tokens": None,
     }  # fmt: skip

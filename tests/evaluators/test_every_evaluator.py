@@ -543,14 +543,17 @@ async def test_retried(server: LoopbackServer, name: str, answer: Answer) -> Non
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 @pytest.mark.parametrize("fault", ["reset", "hang", "trickle"])
 async def test_no_answer(server: LoopbackServer, name: str, fault: str) -> None:
-    """A connection that breaks or falls silent is tried again; where nothing was ever answered, the run ends."""
+    """A connection that breaks or falls silent is tried again; where none was ever made, the run ends."""
     good = completion(CASES[name].text)
     bad = Answer(body=good.body, fault=fault)
     expect(await judge(server, name, [bad, good], timeout=0.3), CASES[name])
     outcome = await judge(server, name, [error(500, "an answer first"), bad], timeout=0.1)
     assert kind_of(outcome) == (FailureKind.CONNECTION if fault == "reset" else FailureKind.TIMEOUT)
-    with pytest.raises(EndpointUnreachable, match="nothing has ever been answered"):
-        await judge(server, name, [bad], timeout=0.05)
+    if fault == "reset":
+        with pytest.raises(EndpointUnreachable, match="nothing has ever been answered"):
+            await judge(server, name, [bad])
+    else:  # the models were listed: somebody is there, and it may be the record
+        assert kind_of(await judge(server, name, [bad], timeout=0.1)) == FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
