@@ -52,15 +52,12 @@ class _ScoringComponent(Component):
         return row | _error(outcome)
 
 
-class ContextRelevanceEvaluator(_ScoringComponent):
-    """Whether anything in the retrieved contexts is relevant to the question: 1 or 0 for each row.
+class _BuiltIn(_ScoringComponent):
+    """A built-in evaluator under Haystack's name, with Haystack's arguments."""
 
-    `run(questions=[...], contexts=[[...], ...])` gives `score`, the mean over the rows that could be judged (None
-    without any); `individual_scores`; `results` with `relevant_statements`, `score` and `status` for each row; `meta`
-    with model, usage and the verdict on each context.
-    """
-
-    _columns = ("relevant_statements",)
+    _name = ""
+    _inputs: Mapping[str, str] = {}
+    """Names of its inputs by the names of the lists that hold them."""
 
     def __init__(
         self,
@@ -75,8 +72,8 @@ class ContextRelevanceEvaluator(_ScoringComponent):
         """
         self.examples = examples
         super().__init__(
-            _with_examples("context_relevance", examples),
-            {"questions": "question", "contexts": CONTEXTS},
+            _with_examples(self._name, examples),
+            self._inputs,
             progress_bar=progress_bar,
             raise_on_failure=raise_on_failure,
             options=judge,
@@ -92,43 +89,30 @@ class ContextRelevanceEvaluator(_ScoringComponent):
         return cls(**described(cls, data))
 
 
-class FaithfulnessEvaluator(_ScoringComponent):
+class ContextRelevanceEvaluator(_BuiltIn):
+    """Whether anything in the retrieved contexts is relevant to the question: 1 or 0 for each row.
+
+    `run(questions=[...], contexts=[[...], ...])` gives `score`, the mean over the rows that could be judged (None
+    without any); `individual_scores`; `results` with `relevant_statements`, `score` and `status` for each row; `meta`
+    with model, usage and the verdict on each context.
+    """
+
+    _name = "context_relevance"
+    _inputs: Mapping[str, str] = {"questions": "question", "contexts": CONTEXTS}
+    _columns = ("relevant_statements",)
+
+
+class FaithfulnessEvaluator(_BuiltIn):
     """Which statements of an answer the contexts support: their share for each row.
 
     `run(questions=[...], contexts=[[...], ...], predicted_answers=[...])` gives `score`, `individual_scores`, `results`
-    with `statements`, `statement_scores`, `score` and `status`, and `meta` with the evidence.
+    with `statements`, `statement_scores`, `score` and `status`, and `meta` with the evidence. Examples without
+    `evidence` are given the likeliest.
     """
 
+    _name = "faithfulness"
+    _inputs: Mapping[str, str] = {"questions": "question", "contexts": CONTEXTS, "predicted_answers": "answer"}
     _columns = ("statements", "statement_scores")
-
-    def __init__(
-        self,
-        examples: Sequence[Mapping[str, Any]] | None = None,
-        progress_bar: bool = True,  # noqa: FBT001, FBT002  # Haystack's order
-        raise_on_failure: bool = True,  # noqa: FBT001, FBT002
-        **judge: Unpack[JudgeOptions],
-    ) -> None:
-        """`examples` take the place of the built-in ones; those without `evidence` are given the likeliest.
-
-        Raises DefinitionError (a ValueError).
-        """
-        self.examples = examples
-        super().__init__(
-            _with_examples("faithfulness", examples),
-            {"questions": "question", "contexts": CONTEXTS, "predicted_answers": "answer"},
-            progress_bar=progress_bar,
-            raise_on_failure=raise_on_failure,
-            options=judge,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `from_dict` makes the evaluator of again. Raises UsageError where it has a judge object."""
-        return describe(self, examples=self.examples)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The evaluator that `to_dict` described. Raises UsageError."""
-        return cls(**described(cls, data))
 
 
 class LLMEvaluator(Component):

@@ -62,6 +62,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
     asker = Asker(judge, Patience(attempts=options.attempts), limits)
     store.begin_run(started.timestamp())
+    same = _setting_hash(plan, judge)
     make_setting = partial(
         Setting,
         files=plan.log.names,
@@ -69,12 +70,12 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         size=plan.log.size,
         selection=plan.log.selection,
         sample=plan.log.sample,
-        hash=_setting_hash(plan, judge),
+        hash=same,
         configuration=configuration(plan, judge),
         started=started,
     )
     before = folder and await finished_before(
-        folder, store, plan.log, _setting_hash(plan, judge), failures_allowed=not options.raise_on_failure
+        folder, store, plan.log, same, failures_allowed=not options.raise_on_failure
     )
     error = None
     if before:

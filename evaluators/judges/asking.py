@@ -85,6 +85,7 @@ class Asker:
         self._lost = 0
         self._limited_since: float | None = None
         self._named_waits = 0.0
+        self._named_until = float("-inf")
         self._opening: asyncio.Task[None] | None = None
         self._answered = False
         self._known = judge.known
@@ -184,6 +185,8 @@ class Asker:
         if failure.kind not in _TROUBLE:  # an answer, if no reply
             self._outage.answered()
             self.limiter.recovered()
+            if not isinstance(failure, RateLimited):
+                self._limited_since = None
         if isinstance(failure, RateLimited):
             self._count_rate_limit(failure, started, before.count(FailureKind.RATE_LIMITED))
         elif failure.kind in _TROUBLE:
@@ -204,7 +207,10 @@ class Asker:
                 f"the endpoint has answered with nothing but rate limits for {minutes:.0f} minutes; run the same "
                 "command again later, with --rpm or --tpm if others share the limit"
             )
-        self._named_waits += failure.wait or 0.0
+        # All who were told to wait at once wait the same seconds.
+        until = now + (failure.wait or 0.0)
+        self._named_waits += max(0.0, until - max(now, self._named_until))
+        self._named_until = max(self._named_until, until)
         # A wait the endpoint names is kept in full, and grows all the same where it does not suffice.
         grown = max(self._patience.wait(limits + 1), self._patience.first_wait / 10)
         self.limiter.pause(max(failure.wait or 0.0, grown), started)

@@ -535,3 +535,19 @@ async def test_tokens_are_counted_by_the_replies_there_were() -> None:
     for task in asked:
         task.cancel()
     await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def test_waits_named_to_many_at_once_count_once() -> None:
+    """Nothing but rate limits ends as soon for many requests in flight as for one, however many are told to wait."""
+    patience = Patience(first_wait=0.002, longest_wait=0.004, rate_limits=10_000, rate_limited_for=0.3)
+    judge = ScriptedJudge(lambda _: RateLimited("slow", wait=0.01), concurrency=16)
+    asker = Asker(judge, patience)
+    asker._prove()
+    requests = [Request(REQUEST.prompt, f"{number}") for number in range(40)]
+    asked = [asker.ask(request, lambda _: None, lambda _: None) for request in requests]
+    async with asyncio.timeout(20):
+        await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(asker.limiter.closed, EndpointDown)
+    loop = asyncio.get_running_loop()
+    assert asker._limited_since is not None
+    assert asker._named_waits <= loop.time() - asker._limited_since + 0.011
