@@ -3,6 +3,7 @@
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,9 +31,8 @@ def _take(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 1000, 0)
         raise OutputLocked(
-            f"{_name(holder)} works at {str(folder)!r}; wait for it, then run the same command"
+            f"{_name(_read_holder(descriptor))} works at {str(folder)!r}; wait for it, then run the same command"
         ) from None
     except OSError as error:
         raise OutputError(
@@ -41,6 +41,15 @@ def _take(descriptor: int, folder: Path) -> None:
     with suppress(OSError):  # on a full disk the next run is told less, and that is all
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, orjson.dumps({"pid": os.getpid(), "host": socket.gethostname()}), 0)
+
+
+def _read_holder(descriptor: int) -> bytes:
+    """What the holder wrote of itself; one that took the lock this very moment has not written yet."""
+    for _ in range(50):
+        if holder := os.pread(descriptor, 1000, 0):
+            return holder
+        time.sleep(0.02)
+    return b""
 
 
 def _name(holder: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import os
 import random
@@ -30,8 +31,10 @@ from servers.loopback import MODEL, Answer, LoopbackServer, Seen, completion, er
 from ctxrel.cli.console import ProgressKind, Reporter
 from ctxrel.cli.records import Fields
 from ctxrel.cli.runs.job import Ending, carry_out
+from ctxrel.cli.runs.lock import hold_lock
 from ctxrel.cli.runs.plan import RunOptions, plan_run
 from ctxrel.cli.runs.store import Store
+from ctxrel.evaluators.errors import OutputLocked
 from ctxrel.evaluators.judges.limiter import Limiter, Limits
 from ctxrel.evaluators.judges.transport import Response, Transport
 
@@ -436,6 +439,18 @@ def test_two_at_once_on_one_output(server: LoopbackServer, write_log: WriteLog) 
         told[75],
     )
     assert len(server.seen) == len(read_rows(Path("log.ctxrel"))) == 300
+
+
+def test_the_holder_has_not_signed_yet(tmp_path: Path) -> None:
+    """Whoever comes between the lock and the name in it waits for the name."""
+    place = tmp_path / ".lock"
+    with place.open("wb", buffering=0) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        signs = threading.Timer(0.2, held.write, [b'{"pid": 7, "host": "elsewhere"}'])
+        signs.start()
+        with pytest.raises(OutputLocked, match=r"another run \(process 7 on elsewhere\) works at"), hold_lock(tmp_path):
+            pass
+        signs.join()
 
 
 def test_two_at_once_on_one_store(server: LoopbackServer, write_log: WriteLog) -> None:
