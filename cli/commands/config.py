@@ -92,9 +92,15 @@ def _shown(value: object) -> str:
 
 
 def load_config(context: typer.Context, given: str | None) -> str | None:
-    """The path of the config file in force, whose values become the command's defaults. Raises UsageError."""
+    """The path of the config file in force, whose values become the command's defaults. Raises UsageError.
+
+    The file holds the options of `ctxrel run`; a command that shares some of them takes those.
+    """
     if given is None and not Path(CONFIG).is_file():
         return None
     path = CONFIG if given is None else given
-    context.default_map = {**(context.default_map or {}), **read_config(Path(path), context.command.params)}
+    root: Any = context.find_root().command
+    found = read_config(Path(path), root.commands[TABLE].params)
+    own = {parameter.name for parameter in context.command.params}
+    context.default_map = {name: value for name, value in found.items() if name in own}
     return path

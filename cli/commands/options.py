@@ -1,0 +1,174 @@
+"""The options that commands over logs share, and what a run makes of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...evaluators.definition import check_parameters
+from ...evaluators.errors import DefinitionError, UsageError
+from ...evaluators.jsontext import NotJSON, loads
+from ..console import ProgressKind
+from ..records.fields import Fields
+from ..records.paths import FieldPath
+from ..records.sampling import Selection
+from ..records.where import parse_condition
+from .config import CONFIG, load_config
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT",
+        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
+    ),
+]
+Evaluators = Annotated[
+    list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
+]
+Model = Annotated[
+    str,
+    typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="An OpenAI-compatible endpoint; OPENAI_BASE_URL by default."),
+]
+ApiKeyEnv = Annotated[
+    str, typer.Option(metavar="NAME", help="Variable that holds the key; a loopback endpoint needs none.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A request parameter, as reasoning_effort=low; null omits; repeatable."),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("-c", "--concurrency", min=1, max=1000, metavar="N", help="Requests in flight; found out by default."),
+]
+RequestsPerMinute = Annotated[float | None, typer.Option(metavar="N", help="Requests per minute at most.")]
+TokensPerMinute = Annotated[float | None, typer.Option(metavar="N", help="Tokens per minute at most, in and out.")]
+QuestionField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the question stands, as meta.query.")]
+ContextsField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the contexts stand, as results[].text.")]
+AnswerField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the answer stands.")]
+IdField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the record's id stands.")]
+OtherFields = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
+]
+Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Judge records that meet it only, as lang=ko or 'score<0.5'; repeatable."),
+]
+Sample = Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge N records drawn by chance.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, metavar="S", help="Another seed draws another sample.")]
+SampleBy = Annotated[str | None, typer.Option(metavar="PATH", help="Draw N records of each value of this field.")]
+Kept = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="Carry a field of the record into its rows, under kept; repeatable."),
+]
+WithInput = Annotated[bool, typer.Option("--with-input", help="Carry the whole record into its rows, under input.")]
+Store = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where replies are kept, <output>/store.sqlite by default; may be shared."),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        min=0.1, max=3600, metavar="SECONDS", help="Time for one attempt; 60 by default, 600 for a model file."
+    ),
+]
+Attempts = Annotated[
+    int, typer.Option(min=1, max=100, metavar="N", help="Attempts at a record before it is an error row.")
+]
+Grace = Annotated[
+    float,
+    typer.Option(min=0, max=3600, metavar="SECONDS", help="Time for what is in flight when the run is stopped."),
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Allow plain http, and no key, to a host that is not this machine.")
+]
+MaxInputTokens = Annotated[
+    int | None,
+    typer.Option(min=100, metavar="N", help="Divide longer records over several requests; 3 bytes are a token."),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Ask for a short reason beside each verdict; it costs tokens.")
+]
+RaiseOnFailure = Annotated[
+    bool, typer.Option("--raise-on-failure", help="Stop at the first failed record; what was judged stays.")
+]
+Progress = Annotated[
+    ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
+]
+Config = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"Options in a file, {CONFIG} by default where it is there; the command line wins.",
+        callback=load_config,
+        is_eager=True,
+    ),
+]
+
+
+def parse_selection(
+    limit: int | None, where: list[str] | None, sample: int | None, seed: int, sample_by: str | None
+) -> Selection:
+    """Which records of a log are meant. Raises UsageError."""
+    return Selection(
+        limit=limit,
+        where=[parse_condition(text) for text in where or []],
+        sample=sample,
+        seed=seed,
+        by=FieldPath(sample_by) if sample_by is not None else None,
+    )
+
+
+def parse_rate(option: str, value: float | None) -> float | None:
+    """A number per minute. Raises UsageError for one that is no amount."""
+    if value is not None and not 0 < value < float("inf"):
+        raise UsageError(f"{option} {value:g}: give a number above 0")
+    return value
+
+
+def parse_parameters(given: list[str]) -> dict[str, object]:
+    """Request parameters from KEY=VALUE; a value is JSON where it reads as JSON, else text. Raises UsageError."""
+    parameters: dict[str, object] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"{text!r} is no request parameter; write --param reasoning_effort=low")
+        if value.strip().lstrip("-") in ("NaN", "Infinity"):
+            raise UsageError(f"{text!r}: JSON knows no {value}; write a number, or null to leave the parameter out")
+        try:
+            parameters[name] = loads(value)
+        except NotJSON:
+            parameters[name] = value
+    try:
+        check_parameters(parameters)
+    except DefinitionError as error:
+        raise UsageError(str(error)) from None
+    return parameters
+
+
+def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
+    """Fields from the options for single ones and from NAME=PATH. Raises UsageError."""
+    paths = {name: FieldPath(path) for name, path in named.items() if path is not None}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"{text!r} names no field; write --field NAME=PATH, as tone=meta.tone")
+        if name in paths:
+            raise UsageError(f"the field of {name!r} is named twice")
+        paths[name] = FieldPath(path)
+    own = {name: paths.pop(name, None) for name in named}
+    return Fields(**own, others=paths)
