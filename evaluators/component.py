@@ -11,11 +11,13 @@ import orjson
 
 from . import checks
 from .batch import judge_batch
+from .decisions.evaluator import make_deciding_evaluator
 from .definition import Definition
 from .errors import UsageError
 from .evaluator import Evaluator
 from .jsontext import dumps_anything, replace_surrogates
 from .judges.asking import Asker, Patience
+from .judges.endpoint import Api
 from .judges.options import JudgeOptions, check_options, make_judge, make_limits
 from .judging import Judging, Outcome
 from .memory import Memory, PlainMemory
@@ -43,7 +45,8 @@ class Component:
         check_options(options)
         self.progress_bar = progress_bar
         self.raise_on_failure = raise_on_failure
-        self.evaluator = Evaluator(definition, explain=options.get("explain", False))
+        make = make_deciding_evaluator if options.get("api") == Api.DECISIONS else Evaluator
+        self.evaluator: Evaluator = make(definition, explain=options.get("explain", False))
         self.lists = lists
         self.options = options
 

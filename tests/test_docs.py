@@ -11,6 +11,8 @@ from servers.loopback import MODEL, LoopbackServer, completion
 
 from ctxrel.evaluators import JudgeOptions, load_evaluator
 from ctxrel.evaluators import definition as definitions
+from ctxrel.evaluators.decisions import asking as decisions
+from ctxrel.evaluators.decisions.evaluator import load_deciding_evaluator
 from ctxrel.evaluators.definition import INPUT_KINDS, built_in_names
 from ctxrel.evaluators.judges import llamacpp
 from ctxrel.evaluators.outputs.building import KINDS
@@ -67,6 +69,17 @@ def test_rules_of_kinds() -> None:
             source = Source("x.yaml", None, {(): 1})
             found = set(build(source, ("outputs", "name"), options).rules) - {"labels"}
             assert found == set(re.findall(r"`(\w+)`", rules)), kind
+
+
+def test_decisions() -> None:
+    """The page's code holds, its YAML is an evaluator, and its table has the keys there are."""
+    page = (DOCS / "decisions.md").read_text(encoding="utf-8")
+    for block in blocks(page, "python"):
+        exec(block, {})  # noqa: S102  # our own page
+    (text,) = blocks(page, "yaml")
+    Path("strict.yaml").write_text(text, encoding="utf-8")
+    assert load_deciding_evaluator("./strict.yaml").name == "context_relevance_strict"
+    assert set(first_cells(page, "In the YAML")) == {*decisions._REQUIRED, *decisions._OPTIONAL}
 
 
 def test_parameters_of_a_model_file() -> None:

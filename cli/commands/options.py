@@ -8,6 +8,7 @@ import typer
 from ...evaluators.definition import check_parameters
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
+from ...evaluators.judges.endpoint import Api
 from ..console import ProgressKind
 from ..records.fields import Fields
 from ..records.paths import FieldPath
@@ -37,6 +38,10 @@ Evaluators = Annotated[
 Model = Annotated[
     str,
     typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
+]
+Service = Annotated[
+    Api,
+    typer.Option("--api", help="What is asked: chat, or decisions (beta), probabilities by gpt-6-luna and no text."),
 ]
 BaseUrl = Annotated[
     str | None,

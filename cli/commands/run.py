@@ -3,7 +3,10 @@
 import asyncio
 from typing import Any
 
-from ...evaluators.judges.endpoint import DEFAULT_MODEL
+import typer
+
+from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
+from ...evaluators.judges.openai_decisions import DEFAULT_DECISIONS_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
@@ -15,11 +18,13 @@ EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
 
 def run(
+    context: typer.Context,
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
+    api: opt.Service = Api.CHAT,
     base_url: opt.BaseUrl = None,
     api_key_env: opt.ApiKeyEnv = "OPENAI_API_KEY",
     param: opt.Parameters = None,
@@ -56,7 +61,8 @@ def run(
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
-        model=model,
+        model=_model(context, model, api),
+        api=api,
         base_url=base_url,
         api_key_env=api_key_env,
         parameters=opt.parse_parameters(param or []),
@@ -86,6 +92,13 @@ def run(
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
     plan = plan_run(options, reporter)
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
+
+
+def _model(context: typer.Context, model: str, api: Api) -> str:
+    """The model that was named, else the usual one of what is asked."""
+    source = context.get_parameter_source("model")
+    named = source is not None and source.name != "DEFAULT"
+    return model if named or api is Api.CHAT else DEFAULT_DECISIONS_MODEL
 
 
 def _finish(ending: Ending, *, quiet: bool) -> None:

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Protocol
 
 from ...evaluators.checks import closest
+from ...evaluators.decisions.evaluator import load_deciding_evaluator
 from ...evaluators.errors import UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker
-from ...evaluators.judges.endpoint import Endpoint, find_endpoint
+from ...evaluators.judges.endpoint import Api, Endpoint, find_endpoint
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import OFFLINE, check_offline
+from ...evaluators.judges.openai_decisions import check_decisions
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
 from ..records.carrying import Carrying
@@ -46,6 +48,8 @@ class RunOptions:
     attempts: int
     explain: bool
     max_input_tokens: int | None
+    api: Api = Api.CHAT
+    """Which of the endpoint's services is asked."""
     rpm: float | None = None
     tpm: float | None = None
     grace: float = GRACE_SECONDS
@@ -97,6 +101,8 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
 
     Raises UsageError.
     """
+    if options.api is Api.DECISIONS:
+        check_decisions(options.model)
     evaluators = _load_evaluators(options)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
@@ -144,7 +150,8 @@ def _load_evaluators(options: RunOptions) -> list[Evaluator]:
         if "," in name and not Path(name).exists():
             several = " ".join(f"-e {part.strip()}" for part in name.split(","))
             raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
-    evaluators = [load_evaluator(name, explain=options.explain) for name in options.evaluators]
+    load = load_deciding_evaluator if options.api is Api.DECISIONS else load_evaluator
+    evaluators: list[Evaluator] = [load(name, explain=options.explain) for name in options.evaluators]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
         raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
@@ -201,6 +208,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "inputs": [printable(name) for name in options.inputs],
         "evaluators": [printable(name) for name in options.evaluators],
         "model": options.model,
+        "api": options.api,
         "base_url": endpoint.base_url if endpoint and not local else None,
         "api_key_env": options.api_key_env if endpoint and not local else None,
         "server": local and local.configuration,
