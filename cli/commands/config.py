@@ -1,6 +1,7 @@
 """The config file of `ctxrel run`: its options in a [run] table of TOML."""
 
 import math
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -16,6 +17,8 @@ CONFIG = "ctxrel.toml"
 TABLE = "run"
 _TYPES: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), bool: (bool,)}
 """Of what an option takes: the types of TOML that fit; text fits all else."""
+_ENDPOINT = ("base_url", "api_key_env", "insecure")
+"""Options that say where records go, and with which key."""
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -96,11 +99,29 @@ def load_config(context: typer.Context, given: str | None) -> str | None:
 
     The file holds the options of `ctxrel run`; a command that shares some of them takes those.
     """
-    if given is None and not Path(CONFIG).is_file():
+    beside = _beside(context.params.get("inputs") or [])
+    path = given or next((str(path) for path in (Path(CONFIG), beside) if path and path.is_file()), None)
+    if path is None:
         return None
-    path = CONFIG if given is None else given
     root: Any = context.find_root().command
     found = read_config(Path(path), root.commands[TABLE].params)
+    if not given and path != CONFIG:
+        _refuse_endpoint(path, found)
     own = {parameter.name for parameter in context.command.params}
     context.default_map = {name: value for name, value in found.items() if name in own}
     return path
+
+
+def _beside(inputs: Sequence[str]) -> Path | None:
+    """The config file beside the logs, None where they are not of one folder."""
+    folders = {path if path.is_dir() else path.parent for path in map(Path, inputs)}
+    return folders.pop() / CONFIG if len(folders) == 1 else None
+
+
+def _refuse_endpoint(path: str, found: Mapping[str, object]) -> None:
+    """Raise UsageError where a file that came with a log says where records and key are sent."""
+    if named := [name for name in _ENDPOINT if name in found]:
+        raise UsageError(
+            f"{path}: {named[0].replace('_', '-')} is not read from beside a log, which may be another's; "
+            f"to trust the file give --config {shlex.quote(path)}"
+        )
