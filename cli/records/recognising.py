@@ -123,7 +123,7 @@ def _reader_of_list(file: File, head: bytes, path: FieldPath) -> Reader:
         raise InputError(f"{file.name} is JSON Lines; --records {path.text} names a list in one object, leave it out")
     prefix = prefix_of(path)
     with file.open() as stream:
-        if next(items_of(stream, f"{prefix}.item"), None) is None:
+        if not any(True for _ in items_of(stream, f"{prefix}.item")):
             there = ", ".join((*shape.tables, *shape.columns, *shape.empty, *shape.others))
             raise InputError(f"{file.name}: no records under {path.text!r}; name another list (there are: {there})")
     return partial(read_list, key=prefix)
