@@ -49,6 +49,8 @@ _CONTEXTS = (
     ),
     ("contexts", "context", "documents", "passages", "chunks", "docs"),
 )
+_IDEAL, _IDEAL_BESIDE = "context", ("actual_output", "expected_output")
+"""A name that means the ideal contexts beside DeepEval's others, where none were retrieved."""
 _ANSWER = (
     (
         "answer",
@@ -105,12 +107,13 @@ def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) ->
 
 
 def _fits(values: Sequence[dict[str, object]], fields: Fields, needs: Needs, schema: str) -> bool:
-    """Whether a schema has everything that is needed of a log, which was not found without."""
+    """Whether a schema finds everything that is needed of a log, by a name that is not looked for without."""
     try:
-        _find_layout(_Finder(values, "", all_schemas()[schema]), fields, needs)
+        layout = _find_layout(_Finder(values, "", all_schemas()[schema]), fields, needs)
     except InputError:
         return False
-    return True
+    usual = {name for groups in (_QUESTION, _CONTEXTS, _ANSWER) for group in groups for name in group}
+    return any(_snake(layout.inputs[role].text) not in usual for role in needs)
 
 
 def _find_layout(finder: "_Finder", fields: Fields, needs: Needs) -> Layout:
@@ -137,7 +140,8 @@ def _question(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | No
 
 
 def _contexts(finder: "_Finder", fields: Fields) -> FieldPath:
-    return finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words], contexts_of)
+    groups = [[name for name in group if name != _IDEAL or not finder.has_any(_IDEAL_BESIDE)] for group in _CONTEXTS]
+    return finder.required("contexts", fields.contexts, groups, [_prose, _words], contexts_of)
 
 
 def _answer(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None:
@@ -217,6 +221,10 @@ class _Finder:
         if unfit := self._why_unfit(path, read):
             self._fail(role, f"the field {path.text!r} {unfit}")
         return path
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether the log has a field of one of the names, however it spells them."""
+        return not {_snake(name) for name in self._names}.isdisjoint(names)
 
     def _by_schema(self, schema: Schema, role: str, read: _Reading, *, may_be_null: bool) -> FieldPath:
         """The first of a schema's fields that the log has and that can be what is looked for."""

@@ -61,7 +61,12 @@ class FieldPath:
 
     def get(self, record: dict[str, object]) -> object:
         """The value; a key that holds the dots itself comes before a path. Raises Missing."""
-        return _get(record, self.steps)
+        if len(self.steps) > 1:
+            return _get(record, self.steps)
+        try:
+            return record[self.top]
+        except KeyError:
+            raise Missing(self.top) from None
 
     def stands_in(self, record: dict[str, object]) -> bool:
         """Whether a record has it, be it null."""

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from statistics import median
@@ -17,8 +16,10 @@ from .fields import Needs
 LONG_TOKENS = 8_000
 """Of a record that is called long."""
 _MOST_REASONS = 20
-_LETTERS = 20
-"""Of a question by which its script is told."""
+_LETTERS = 40
+"""Of a question's beginning, by which its script is told."""
+_PARTS = 1024
+"""Of the hashes, so that a set of one part is small."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -52,21 +53,21 @@ class Survey:
         """Records by the script of their question."""
         self._needs = needs
         self._contexts: Counter[int] = Counter()
-        self._contents = array("Q")
-        self._ids = array("Q")
+        self._contents = _Repeats()
+        self._ids = _Repeats()
 
     def add(self, record: Record, *, has_id: bool) -> None:
         """Count a record; `has_id` tells that its id is its own and not its position."""
         self.records += 1
         if has_id and not record.problem:
-            self._ids.append(_hash(record.id))
+            self._ids.add(record.id)
         problems = [record.problem] if record.problem else list(record.problems.values())
         self.unusable += bool(problems)
         for problem in problems:
             self._note(problem, record.where)
         if record.problem:
             return
-        self._contents.append(_hash([record.question, record.contexts, record.answer, record.fields, problems]))
+        self._contents.add((record.question, record.contexts, record.answer, record.fields, problems))
         self._measure(record)
         if "contexts" in self._needs and "contexts" not in record.problems:
             self._count_contexts(record)
@@ -85,12 +86,12 @@ class Survey:
     @property
     def repeated_ids(self) -> int | None:
         """Records whose id an earlier one has as well; None where the records have none of their own."""
-        return _repeated(self._ids) if self._ids else None
+        return self._ids.result() if self._ids else None
 
     @property
     def repeated_records(self) -> int:
         """Records that are the same as an earlier one, up to the id."""
-        return _repeated(self._contents)
+        return self._contents.result()
 
     def _note(self, problem: str, where: str) -> None:
         reason = _NUMBER.sub("N", problem.removeprefix(f"{where}: "))
@@ -107,27 +108,33 @@ class Survey:
             self.without_contexts += 1
 
     def _measure(self, record: Record) -> None:
-        texts = [record.question, record.answer or "", *record.contexts]
-        self.text_bytes += sum(len(text.encode()) for text in texts)
-        tokens = sum(map(most_tokens, texts))
+        text = f"{record.question}{record.answer or ''}{''.join(record.contexts)}"
+        self.text_bytes += len(text.encode())
+        tokens = most_tokens(text)
         self.long += tokens > LONG_TOKENS
         if tokens > self.longest[0]:
             self.longest = (tokens, record.where)
-        if script := next(iter(Counter(_scripts(record.question)).most_common(1)), None):
-            self.scripts[script[0]] += 1
+        if scripts := Counter(map(_script, filter(str.isalpha, record.question[:_LETTERS]))):
+            self.scripts[max(scripts, key=scripts.__getitem__)] += 1
 
 
-def _hash(value: object) -> int:
-    return int.from_bytes(blake2b(dumps_anything(value), digest_size=8).digest())
+class _Repeats:
+    """Counts the values that came before; 8 bytes each, in parts of which one at a time is looked through."""
 
+    def __init__(self) -> None:
+        self._parts = [array("Q") for _ in range(_PARTS)]
 
-def _repeated(hashes: "array[int]") -> int:
-    """How many of some numbers stand further ahead as well."""
-    import pyarrow as pa  # noqa: PLC0415  # 0.15 s that other commands need not pay
-    import pyarrow.compute as pc  # noqa: PLC0415
+    def add(self, value: object) -> None:
+        """One more of them."""
+        hashed = int.from_bytes(blake2b(dumps_anything(value), digest_size=8).digest())
+        self._parts[hashed % _PARTS].append(hashed)
 
-    numbers = pa.Array.from_buffers(pa.uint64(), len(hashes), [None, pa.py_buffer(hashes)])
-    return len(hashes) - int(pc.count_distinct(numbers).as_py())
+    def result(self) -> int:
+        """How many of them came before."""
+        return sum(len(part) - len(set(part)) for part in self._parts)
+
+    def __bool__(self) -> bool:
+        return any(self._parts)
 
 
 def _middle(counts: Counter[int]) -> float:
@@ -140,13 +147,6 @@ def _middle(counts: Counter[int]) -> float:
         found += [number for place in places if before <= place < before + count]
         before += count
     return median(found)
-
-
-def _scripts(text: str) -> Iterator[str]:
-    """The scripts of the first letters."""
-    letters = (letter for letter in text if letter.isalpha())
-    for _, letter in zip(range(_LETTERS), letters, strict=False):
-        yield _script(letter)
 
 
 @cache

@@ -106,7 +106,7 @@ def read(*paths: str, schema: str | None = None, where: Sequence[str] = (), **fi
     """All records of a log; `fields` are paths by role."""
     named: dict[str, Any] = {role: FieldPath(path) for role, path in fields.items()}
     selection = Selection(where=[parse_condition(text) for text in where])
-    log = open_log(paths, Fields(**named, schema=schema and find_schema(schema)), NEEDS, selection=selection)
+    log = open_log(paths, Fields(**named, schema=find_schema(schema) if schema else None), NEEDS, selection=selection)
     return [position.record for position in log.records()]
 
 
