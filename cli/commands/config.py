@@ -99,23 +99,23 @@ def load_config(context: typer.Context, given: str | None) -> str | None:
 
     The file holds the options of `ctxrel run`; a command that shares some of them takes those.
     """
-    beside = _beside(context.params.get("inputs") or [])
-    path = given or next((str(path) for path in (Path(CONFIG), beside) if path and path.is_file()), None)
+    path = _found(context.params.get("inputs") or []) if given is None else given
     if path is None:
         return None
     root: Any = context.find_root().command
     found = read_config(Path(path), root.commands[TABLE].params)
-    if not given and path != CONFIG:
+    if given is None and path != CONFIG:
         _refuse_endpoint(path, found)
     own = {parameter.name for parameter in context.command.params}
     context.default_map = {name: value for name, value in found.items() if name in own}
     return path
 
 
-def _beside(inputs: Sequence[str]) -> Path | None:
-    """The config file beside the logs, None where they are not of one folder."""
-    folders = {path if path.is_dir() else path.parent for path in map(Path, inputs)}
-    return folders.pop() / CONFIG if len(folders) == 1 else None
+def _found(inputs: Sequence[str]) -> str | None:
+    """The config file of the current folder, else the one beside the logs if they are all of one folder."""
+    beside = {path if path.is_dir() else path.parent for path in map(Path, inputs)}
+    folders = [Path(), *(beside if len(beside) == 1 else ())]
+    return next((str(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()), None)
 
 
 def _refuse_endpoint(path: str, found: Mapping[str, object]) -> None:

@@ -5,24 +5,17 @@ from typing import Any
 
 import orjson
 
-from ...evaluators.errors import Failure
-from ...evaluators.evaluator import Evaluator
 from ..console import ProgressKind, Reporter, show_table, write_out
-from ..records import Log, open_log
+from ..records import open_log
 from ..records.carrying import Carrying
-from ..records.fields import Layout
-from ..records.formats import format_of, packing_of_source
 from ..records.paths import FieldPath
-from ..records.source import Source
-from ..records.survey import LONG_TOKENS, Survey
+from ..runs.inspection import inspect_log
 from ..runs.plan import load_evaluators, needs_of
 from . import options as opt
 
 EPILOG = "Example: ctxrel inspect sample_data/support_en.jsonl"
-_SHOWN = 3
-"""Records that are shown as the judge would see them."""
 _SHOWN_LINES = 6
-"""Of a terminal, for each of them."""
+"""Of a terminal, for each record."""
 
 
 def inspect(
@@ -66,61 +59,11 @@ def inspect(
     for warning in log.doubts():
         reporter.warn(warning)
     log.draw()
-    found = _survey(log, Survey(needs), evaluators[0])
+    found = inspect_log(log, evaluators[0], needs)
     if as_json:
         write_out(orjson.dumps(found | {"config": config}, option=orjson.OPT_INDENT_2).decode())
     else:
         _show(found)
-
-
-def _survey(log: Log, survey: Survey, evaluator: Evaluator) -> dict[str, Any]:
-    """Everything that is told of a log. Raises InputError where it cannot be read to its end."""
-    counts = [0] * len(log.parts)
-    shown: list[dict[str, Any]] = []
-    at = 0
-    for position in log.records():
-        record = position.record
-        while at < len(counts) - 1 and not record.where.startswith(f"{log.parts[at][0].name}:"):
-            at += 1
-        counts[at] += 1
-        survey.add(record, has_id=log.parts[at][1].id is not None)
-        if len(shown) < _SHOWN:
-            try:
-                request = evaluator.task(record).request()
-            except Failure:
-                continue
-            shown.append({"where": record.where, "id": record.id, "request": request and request.user})
-    files = [_file(source, layout, count) for (source, layout), count in zip(log.parts, counts, strict=True)]
-    return {"files": files, **_counts(survey), "evaluator": evaluator.name, "shown": shown}
-
-
-def _file(source: Source, layout: Layout, records: int) -> dict[str, Any]:
-    paths = {role: path.text for role, path in layout.inputs.items()}
-    return {
-        "name": source.name,
-        "format": format_of(source),
-        "packing": packing_of_source(source),
-        "bytes": source.size,
-        "records": records,
-        "fields": paths | ({"id": layout.id.text} if layout.id else {}),
-    }
-
-
-def _counts(survey: Survey) -> dict[str, Any]:
-    tokens, where = survey.longest
-    return {
-        "records": survey.records,
-        "unusable": survey.unusable,
-        "reasons": [{"n": reason.n, "first": reason.first} for reason in survey.reasons.values()],
-        "contexts": survey.contexts,
-        "without_contexts": survey.without_contexts if survey.contexts else None,
-        "blank_contexts": survey.blank_contexts if survey.contexts else None,
-        "repeated_ids": survey.repeated_ids,
-        "repeated_records": survey.repeated_records,
-        "text_bytes": survey.text_bytes,
-        "long": {"n": survey.long, "above_tokens": LONG_TOKENS, "most_tokens": tokens, "where": where or None},
-        "scripts": dict(survey.scripts.most_common()),
-    }
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -136,6 +136,7 @@ def test_no_file(ctxrel: RunCommand, log: Path) -> None:
     assert (done.returncode, done.stderr) == (
         2, "ctxrel: cannot read the config file 'c.toml': No such file or directory\n",
     )  # fmt: skip
+    assert ctxrel("run", log, "--config", "").returncode == 2
 
 
 def test_init(ctxrel: RunCommand, log: Path) -> None:

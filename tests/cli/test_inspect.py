@@ -86,6 +86,14 @@ def test_mapping_and_records(ctxrel: RunCommand, server: LoopbackServer, write_l
     assert [record["id"] for record in found["shown"]] == ["a", "b", "a"]
 
 
+def test_unreadable_records_are_not_shown(ctxrel: RunCommand) -> None:
+    """What cannot be judged is no example of what would be."""
+    Path("log.jsonl").write_text(
+        '{"question": \n{"question": 1, "contexts": []}\n{"question": "q?", "contexts": ["a b"]}\n'
+    )
+    assert [record["where"] for record in inspected(ctxrel, "log.jsonl")["shown"]] == ["log.jsonl:3"]
+
+
 def test_nothing_is_written(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
     """No key is needed, and no folder is made."""
     path = write_log(RECORDS)
