@@ -88,16 +88,14 @@ def _show(found: dict[str, Any]) -> None:
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
     contexts, long = found["contexts"], found["long"]
+    longest = f"; the longest has {long['most_tokens']:,}: {long['where']}" if long["where"] else ""
     rows = [
         ["records", f"{found['records']:,}"],
         ["that cannot be used", f"{found['unusable']:,}"],
         ["bytes of text", f"{found['text_bytes']:,}"],
         ["the same as an earlier one", f"{found['repeated_records']:,}"],
         ["scripts of the questions", ", ".join(f"{name} {n:,}" for name, n in found["scripts"].items()) or "-"],
-        [
-            f"above some {long['above_tokens']:,} tokens",
-            f"{long['n']:,}; the longest has {long['most_tokens']:,}: {long['where']}",
-        ],
+        [f"above some {long['above_tokens']:,} tokens", f"{long['n']:,}{longest}"],
     ]
     if found["repeated_ids"] is not None:
         rows.insert(4, ["with an earlier one's id", f"{found['repeated_ids']:,}"])
