@@ -86,7 +86,7 @@ EXPORTS = {
     "langsmith": line("langsmith", {"runs": [{"id": "7", "run_type": "retriever", "inputs": {"query": QUESTION}, "outputs": {"documents": DOCUMENTS}}]}, name="log.json", answer=None),
     "langsmith, chain": line("langsmith", {"id": "7", "run_type": "chain", "inputs": {"input": QUESTION}, "outputs": {"context": DOCUMENTS, "answer": ANSWER}}),
     "llamaindex": line("llamaindex", {"id": "7", "query": QUESTION, "contexts": CONTEXTS, "response": ANSWER, "passing": True}),
-    "llamaindex, response": line("llamaindex", {"id": "7", "query_str": QUESTION, "source_nodes": NODES, "response": ANSWER}),
+    "llamaindex, response": line("llamaindex", {"id": "7", "query": QUESTION, "source_nodes": NODES, "response": ANSWER}),
     "mlflow": line("mlflow", {"request_id": "7", "request": {"messages": [{"role": "user", "content": QUESTION}]}, "retrieved_context": [{"content": text, "doc_uri": "a/b.md"} for text in CONTEXTS], "response": {"choices": [{"message": {"content": ANSWER}}]}}),
     "mlflow, texts": line("mlflow", {"request_id": "7", "request": QUESTION, "retrieved_context": HITS, "response": ANSWER}),
     "mtrag": line("mtrag", {"task_id": "7", "input": [{"speaker": "user", "text": "Hi"}, {"speaker": "agent", "text": "Hi"}, TURN], "contexts": HITS, "targets": [{"text": "ideal"}], "predictions": [{"text": ANSWER}]}),
