@@ -36,6 +36,8 @@ def run(
     answer_field: opt.AnswerField = None,
     id_field: opt.IdField = None,
     field: opt.OtherFields = None,
+    schema: opt.Schema = None,
+    records: opt.Records = None,
     limit: opt.Limit = None,
     where: opt.Where = None,
     sample: opt.Sample = None,
@@ -70,6 +72,8 @@ def run(
         fields=opt.parse_fields(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
+            schema,
+            records,
         ),
         output=output,
         store=store,

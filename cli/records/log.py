@@ -1,7 +1,9 @@
 """A run's whole input: every file checked before the first record is judged."""
 
+import difflib
 import glob
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,8 @@ from .fields import Fields, Layout, Needs
 from .finding import find_layout
 from .recognising import SUFFIXES, open_file, open_pipe
 from .sampling import Entry, Sample, Selection, draw
-from .source import Source
+from .shape import Wanted
+from .source import Row, Source
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -45,6 +48,11 @@ class Log:
         self._parts = parts
 
     @property
+    def parts(self) -> Sequence[tuple[Source, Layout]]:
+        """The files, each with where it keeps what a record is made of."""
+        return self._parts
+
+    @property
     def names(self) -> list[str]:
         """The files, as they are named in messages."""
         return [source.name for source, _ in self._parts]
@@ -61,6 +69,19 @@ class Log:
         for source, layout in self._parts:
             found.setdefault(layout.describe(), []).append(source.name)
         return found
+
+    def doubts(self) -> list[str]:
+        """A sentence for each field that is to go along and that no file has at its beginning."""
+        if not self._carrying.keep:
+            return []
+        rows = [row for source, _ in self._parts for row in _first_rows(source, self.selection)]
+        names = {key for row in rows for key in row.value or {}}
+        told = []
+        for path in self._carrying.absent(rows):
+            near = difflib.get_close_matches(path.text, names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            told.append(f"no record at the beginning has the field {path.text!r} of --keep{hint}")
+        return told
 
     def draw(self) -> None:
         """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
@@ -95,8 +116,11 @@ def open_log(
     carrying: Carrying = NOTHING,
 ) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
-    sources = [open_pipe(STDIN_NAME, 0) if name == STDIN else open_file(Path(name)) for name in _expand(inputs)]
-    return Log([(source, _lay_out(source, fields, needs)) for source in sources], selection, carrying)
+    wanted = Wanted(fields.records, fields.schema.records if fields.schema else ())
+    sources = [
+        open_pipe(STDIN_NAME, 0, wanted) if name == STDIN else open_file(Path(name), wanted) for name in _expand(inputs)
+    ]
+    return Log([(source, _lay_out(source, fields, needs, selection)) for source in sources], selection, carrying)
 
 
 def _expand(inputs: Sequence[str]) -> list[str]:
@@ -124,10 +148,10 @@ def _matches(given: str) -> list[str]:
     return found
 
 
-def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
-    """The layout by the first rows; a pipe is asked for no more of them than it takes."""
+def _lay_out(source: Source, fields: Fields, needs: Needs, selection: Selection) -> Layout:
+    """The layout by the first rows that are meant; a pipe is asked for no more of them than it takes."""
     if source.size is not None:
-        return find_layout(source.peek(_PROBED), fields, needs, source.name)
+        return find_layout(_first_rows(source, selection), fields, needs, source.name)
     for most in range(1, _PROBED):
         rows = source.peek(most)
         try:
@@ -136,3 +160,11 @@ def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
             if len(rows) < most:
                 raise
     return find_layout(source.peek(_PROBED), fields, needs, source.name)
+
+
+def _first_rows(source: Source, selection: Selection) -> list[Row]:
+    """The first rows that meet the conditions, the first ones of all where none does; of a pipe the very first."""
+    if source.size is None:
+        return source.peek(1)
+    met = islice(filter(selection.takes, source.rows()), _PROBED) if selection.where else ()
+    return list(met) or source.peek(_PROBED)

@@ -144,6 +144,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         limit=selection.limit,
         sample=selection.describe(),
         carrying=options.carrying.describe(),
+        records=options.fields.records and options.fields.records.text,
         most=options.max_input_tokens,
     )
 

@@ -103,7 +103,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     """
     if options.api is Api.DECISIONS:
         check_decisions(options.model)
-    evaluators = _load_evaluators(options)
+    evaluators = load_evaluators(options.evaluators, explain=options.explain, api=options.api)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
     _check_input_tokens(options, evaluators)
@@ -112,15 +112,14 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
-    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
-    for name in options.fields.others:
-        if name not in needs:
-            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    needs = needs_of(evaluators, options.fields)
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {layout}")
+    for warning in log.doubts():
+        reporter.warn(warning)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
@@ -145,13 +144,23 @@ def _draw(log: Log, reporter: Reporter) -> None:
             )
 
 
-def _load_evaluators(options: RunOptions) -> list[Evaluator]:
-    for name in options.evaluators:
+def needs_of(evaluators: Sequence[Evaluator], fields: Fields) -> dict[str, str]:
+    """Kinds of all inputs of some evaluators, by name. Raises UsageError where a field is named that none needs."""
+    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
+    for name in fields.others:
+        if name not in needs:
+            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    return needs
+
+
+def load_evaluators(names: Sequence[str], *, explain: bool, api: Api = Api.CHAT) -> list[Evaluator]:
+    """The evaluators of names and files, which go together. Raises UsageError."""
+    for name in names:
         if "," in name and not Path(name).exists():
             several = " ".join(f"-e {part.strip()}" for part in name.split(","))
             raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
-    load = load_deciding_evaluator if options.api is Api.DECISIONS else load_evaluator
-    evaluators: list[Evaluator] = [load(name, explain=options.explain) for name in options.evaluators]
+    load = load_deciding_evaluator if api is Api.DECISIONS else load_evaluator
+    evaluators: list[Evaluator] = [load(name, explain=explain) for name in names]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
         raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
@@ -222,6 +231,8 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             if (path := getattr(options.fields, name))
         }
         | {name: path.text for name, path in options.fields.others.items()},
+        "schema": options.fields.schema.name if options.fields.schema else None,
+        "records": options.fields.records.text if options.fields.records else None,
         "config": printable(options.config) if options.config else None,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
