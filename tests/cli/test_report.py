@@ -17,6 +17,7 @@ import pytest
 from conftest import Record, RunCommand, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from servers.decisions import MODELS, deciding
 from servers.loopback import MODEL, LoopbackServer, completion
 
 from ctxrel.cli.reports.html.detail import detail_of, fits
@@ -328,6 +329,23 @@ def test_errors(server: LoopbackServer, ctxrel: RunCommand, write_log: WriteLog,
     assert [context["text"] for context in page.records[0]["contexts"]] == RECORDS[0]["contexts"]
     assert '<option value="error:refusal">refusal</option>' in page.text
     assert "Errors. Records that could not be judged, by kind." in page.text
+
+
+@needs_extra
+def test_probabilities(ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page]) -> None:
+    """Where the judge gave a probability for each sentence, contexts and statements have theirs."""
+    write_log([{**RECORDS[0], "answer": "It is in Paris. It is new."}])
+    script = deciding(lambda _, name: 0.75 if name == "1" else 0.25)
+    with LoopbackServer(script, models=MODELS) as server:
+        evaluators = ["-e", "context_relevance", "-e", "faithfulness"]
+        done = ctxrel("run", "log.jsonl", *evaluators, "--api", "decisions", "--base-url", server.url)
+    assert done.returncode == 0, done.stderr
+    (record,) = report("log.ctxrel").records
+    relevance, faithfulness = record["verdicts"]
+    assert [context["probabilities"] for context in relevance["contexts"]] == [[0.75, 0.25], [0.25]]
+    assert [claim["probabilities"] for claim in faithfulness["claims"]] == [[0.75], [0.25]]
+    assert relevance["values"] == {}
+    assert len(record["contexts"]) == 2
 
 
 @needs_extra

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ....evaluators.record import Record
@@ -17,6 +18,7 @@ COLUMNS = frozenset(
 """What every row has, or may have; the rest are outputs of its evaluator."""
 _FACTS = ("model", "usage", "cost", "requests", "repaired")
 _CONTEXTS = "contexts"
+_PROBABILITIES = "statement_probabilities"
 _ASTRAL = "\uffff"
 
 
@@ -109,6 +111,7 @@ def _verdict(row: Row, texts: Sequence[str] | None) -> dict[str, Any]:
         verdict["contexts"] = _contexts(row, contexts, units)
         for name in _statement_columns(outputs, contexts):
             del outputs[name]
+        _hand_out(outputs, verdict["contexts"], [context["statements"] for context in contexts])
     if (claims := _claims(outputs)) is not None:
         name, scores, evidence = claims
         verdict["claims"] = [
@@ -116,11 +119,22 @@ def _verdict(row: Row, texts: Sequence[str] | None) -> dict[str, Any]:
             for text, score, places in zip(outputs.pop(name), scores, evidence, strict=True)
         ]
         del outputs["statement_scores"], outputs["evidence"]
+        _hand_out(outputs, verdict["claims"], [1] * len(scores))
     elif (quotes := _list_beside(outputs, "locations")) is not None:
         located = zip(outputs.pop(quotes), outputs.pop("locations"), strict=True)
         verdict["quotes"] = [{"text": text, **_place(place, units)} for text, place in located]
     verdict["values"] = outputs
     return verdict
+
+
+def _hand_out(outputs: dict[str, Any], entries: Sequence[dict[str, Any]], counts: Sequence[int]) -> None:
+    """Give each context or statement the probabilities of its sentences, if the judge gave one for every sentence."""
+    found = outputs.get(_PROBABILITIES)
+    if not isinstance(found, list) or not found or len(found) != sum(counts):
+        return
+    left = iter(outputs.pop(_PROBABILITIES))
+    for entry, count in zip(entries, counts, strict=True):
+        entry["probabilities"] = list(islice(left, count))
 
 
 def _contexts(

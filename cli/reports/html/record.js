@@ -86,11 +86,14 @@ const records = (() => {
     return told.join(" · ");
   }
 
+  const twoPlaces = (value) => (value === null ? "–" : value.toFixed(2));
+  const probability = (claim) => (claim.probabilities?.length ? ` ${twoPlaces(claim.probabilities[0])}` : "");
+
   function claimOf(claim, record) {
     const item = make(
       "li",
       null,
-      make("span", { class: claim.supported ? "chip good" : "chip bad" }, claim.supported ? "✓ supported" : "✗ not supported"),
+      make("span", { class: claim.supported ? "chip good" : "chip bad" }, (claim.supported ? "✓ supported" : "✗ not supported") + probability(claim)),
       prose(claim.text, record.language, "div"),
     );
     for (const place of claim.evidence) {
@@ -152,6 +155,8 @@ const records = (() => {
       const judgement = judgements[place];
       const heading = make("h4", null, `Context ${place + 1}`);
       if (judgement) heading.append(make("span", { class: judgement.relevant ? "chip good" : "chip plain" }, relevance(judgement)));
+      if (judgement?.probabilities?.length > 1) heading.append(make("span", { class: "usage" }, `probabilities ${judgement.probabilities.map(twoPlaces).join(" ")}`));
+      else if (judgement?.probabilities?.length) heading.append(make("span", { class: "usage" }, `probability ${twoPlaces(judgement.probabilities[0])}`));
       const box = make("div", { class: "context" });
       if (record.contexts) box.append(marked(record.contexts[place].text, spans[place], record.contexts[place].language));
       else box.append(...sentencesOf(judgement, record));
