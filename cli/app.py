@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
-from .commands import init, inspect, prompts, run, schemas
+from .commands import init, inspect, prompts, report, run, schemas
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command("run", epilog=run.EPILOG)(run.run)
 app.command("inspect", epilog=inspect.EPILOG)(inspect.inspect)
 app.command("schemas", epilog=schemas.EPILOG)(schemas.schemas)
+app.command("report", epilog=report.EPILOG)(report.report)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(prompts.app, name="prompts")
 

@@ -91,6 +91,14 @@ def test_parameters_of_a_model_file() -> None:
     assert set(re.findall(r"`(\w+)=N`", " ".join(told))) == set(llamacpp._RANGES)
 
 
+def test_options_of_the_report(ctxrel: RunCommand) -> None:
+    """The table holds exactly the options of `ctxrel report`."""
+    page = (DOCS / "report.md").read_text(encoding="utf-8")
+    told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
+    named = set(re.findall(r"--[a-z-]+", ctxrel("report", "--help").stdout)) - {"--help", "--keep"}
+    assert set(re.findall(r"--[a-z-]+", " ".join(told))) - {"---"} == named
+
+
 def test_figures() -> None:
     """Every figure of the summary is in the table."""
     for name in built_in_names():

@@ -20,6 +20,7 @@ ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
     "cli.commands": {"cli.console", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
+    "cli.reports": {"cli.runs", "cli.records", "evaluators"},
     "cli.runs": {"cli.records", "evaluators"},
     "cli.records": {"evaluators"},
     "evaluators": set[str](),
@@ -105,6 +106,7 @@ def test_wheel(built: Path) -> None:
     shipped = {name for name in names if not name.startswith("ctxrel-")}
     ours = {f"ctxrel/{path.relative_to(ROOT)}" for path in modules()}
     data = {f"ctxrel/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.yaml")}
+    data |= {f"ctxrel/cli/reports/html/{name}" for name in ("report.html", "report.css", "record.js", "list.js")}
     assert shipped == ours | data | {f"ctxrel/{room}/py.typed" for room in ROOMS}
 
 
