@@ -7,6 +7,7 @@ from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
+from ..runs.folder import Format
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
 from . import options as opt
@@ -18,6 +19,7 @@ def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
+    format_: opt.Format = Format.JSONL,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
     base_url: opt.BaseUrl = None,
@@ -66,6 +68,7 @@ def run(
             field or [],
         ),
         output=output,
+        format=format_,
         store=store,
         raise_on_failure=raise_on_failure,
         timeout=timeout,
