@@ -2,8 +2,10 @@
 
 import errno
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -31,6 +33,7 @@ _PACKAGES = {
 }
 """What reads a protocol beside fsspec."""
 _LONGEST_REASON = 300
+_NUMBER = re.compile(r"^\[Errno \d+\] ")
 
 
 class RemoteFile:
@@ -181,7 +184,7 @@ def _is_web(system: Any) -> bool:  # noqa: ANN401  # as above
 def reason_of(error: BaseException) -> str:
     """What a client says was wrong, without what is secret in it."""
     cause = error.__cause__ or error
-    text = getattr(cause, "strerror", None) or " ".join(str(cause).split()) or type(cause).__name__
+    text = _NUMBER.sub("", " ".join(str(cause).split())) or type(cause).__name__
     return shown(text)[:_LONGEST_REASON]
 
 
@@ -202,11 +205,14 @@ def _as_input_error(name: str) -> Iterator[None]:
     except (InputError, ImportError):
         raise
     except Exception as error:  # noqa: BLE001  # as above
-        if isinstance(error, FileNotFoundError) and not _told_more(error):
+        if isinstance(error, FileNotFoundError) and _is_absent(error):
             raise InputError(f"no file {name!r}; check the address") from None
         raise InputError(f"cannot read {name!r}: {reason_of(error)}") from None
 
 
-def _told_more(error: BaseException) -> bool:
-    """Whether something else than that the file is not there stands behind an error."""
-    return error.__cause__ is not None and not isinstance(error.__cause__, FileNotFoundError)
+def _is_absent(error: FileNotFoundError) -> bool:
+    """Whether the file is really not there: fsspec says so of a web server that cannot be reached, too."""
+    cause = error.__cause__
+    return (
+        cause is None or isinstance(cause, FileNotFoundError) or getattr(cause, "status", None) == HTTPStatus.NOT_FOUND
+    )
