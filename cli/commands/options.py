@@ -20,7 +20,7 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT",
-        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
+        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders, globs, addresses; - is stdin.",
     ),
 ]
 Output = Annotated[

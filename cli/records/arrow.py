@@ -49,7 +49,7 @@ class ArrowFile:
                         for value in values_of(chosen.slice(start, most)):
                             number += 1
                             yield Row(f"{self.name}:row {number}", value, None, behind)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"cannot read {self.name!r} as Arrow: {reason}") from None
 

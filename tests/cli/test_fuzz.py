@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.finding import find_layout
 from ctxrel.cli.records.recognising import SUFFIXES, open_pipe
-from ctxrel.evaluators.errors import CtxrelError
+from ctxrel.evaluators.errors import CtxrelError, InputError
 
 NEEDS = {"question": "text", "contexts": "contexts"}
 RECORDS = [{"id": n, "question": f"질문 {n}?", "contexts": [f"a {n}", "b"], "at": {"x": [n, None]}} for n in range(30)]
@@ -171,3 +171,18 @@ def test_whole_logs(suffix: str) -> None:
     path = Path(f"log{suffix}")
     path.write_bytes(VALID[suffix])
     assert len(list(open_log([str(path)], Fields(), NEEDS).records())) == len(RECORDS)
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".stream.arrow"])
+@pytest.mark.parametrize(
+    ("whole", "damaged"),
+    [(bytes([0, 0, 0, 0, 9, 0, 0, 0]), bytes([0, 0, 0, 0, 9, 0, 0, 99])), (b"contexts", b"\xff" * 8)],
+    ids=["a place far outside", "a name that is no text"],
+)
+def test_damaged_arrow(suffix: str, whole: bytes, damaged: bytes) -> None:
+    """What pyarrow itself takes for good, or ends the process over, is refused."""
+    path = Path(f"log{suffix}")
+    path.write_bytes(VALID[suffix].replace(whole, damaged))
+    assert path.read_bytes() != VALID[suffix]
+    with pytest.raises(InputError, match=rf"cannot read 'log{suffix}' as Arrow: "):
+        list(open_log([str(path)], Fields(), NEEDS).records())
