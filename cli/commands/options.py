@@ -15,13 +15,14 @@ from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.schemas import find_schema
 from ..records.where import parse_condition
+from ..runs.folder import Format as ResultsFormat
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT",
-        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
+        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders, globs, addresses; - is stdin.",
         is_eager=True,  # the config file may stand beside them
     ),
 ]
@@ -34,6 +35,7 @@ Output = Annotated[
         help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
     ),
 ]
+Format = Annotated[ResultsFormat, typer.Option("--format", help="Format of the results in the folder.")]
 Evaluators = Annotated[
     list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
 ]

@@ -1,7 +1,6 @@
 """A run's whole input: every file checked before the first record is judged."""
 
 import difflib
-import glob
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,17 +11,17 @@ from ...evaluators.record import Record
 from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
-from .recognising import SUFFIXES, open_file, open_pipe
+from .inputs import Found, find_inputs
+from .partition import PartitionedSource
+from .recognising import open_file, open_pipe, open_place
 from .sampling import Entry, Sample, Selection, draw
 from .shape import Wanted
 from .source import Row, Source
 
-STDIN = "-"
 STDIN_NAME = "<stdin>"
 EVERYTHING = Selection()
 NOTHING = Carrying()
 _NO_COLUMNS: Mapping[str, object] = {}
-_SHOWN = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 _PROBED = 50
 """Rows by which the fields of a file are recognised."""
 
@@ -40,8 +39,20 @@ class Position(NamedTuple):
 class Log:
     """Records of one or several files, in order."""
 
-    def __init__(self, parts: Sequence[tuple[Source, Layout]], selection: Selection, carrying: Carrying) -> None:
+    def __init__(
+        self,
+        parts: Sequence[tuple[Source, Layout]],
+        selection: Selection,
+        carrying: Carrying,
+        *,
+        tells_files: bool = False,
+        left_out: int = 0,
+    ) -> None:
+        """With `tells_files` rows have the name of their file; `left_out` files were found and not opened."""
         self.selection = selection
+        self.left_out = left_out
+        self.carried = ["file"] * tells_files + carrying.names
+        """The further columns of its rows."""
         self.sample: Sample | None = None
         """What was drawn, None before and where no sample is wanted."""
         self._carrying = carrying
@@ -94,7 +105,11 @@ class Log:
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carried(entry))
+
+    def _carried(self, entry: Entry) -> Mapping[str, object]:
+        others = self._carrying.of(entry.row)
+        return {"file": entry.file, **others} if "file" in self.carried else others
 
     def _entries(self) -> Iterator[Entry]:
         total = self.size
@@ -102,7 +117,7 @@ class Log:
         before = 0.0
         for source, layout in self._parts:
             for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
-                yield Entry(row, layout, index, (before + row.done) / total if total else None)
+                yield Entry(row, layout, index, (before + row.done) / total if total else None, source.name)
                 index += 1
             before += source.size or 0
 
@@ -116,36 +131,25 @@ def open_log(
     carrying: Carrying = NOTHING,
 ) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
+    found = find_inputs(inputs)
+    chosen = found.that_could_hold(selection.where)
     wanted = Wanted(fields.records, fields.schema.records if fields.schema else ())
-    sources = [
-        open_pipe(STDIN_NAME, 0, wanted) if name == STDIN else open_file(Path(name), wanted) for name in _expand(inputs)
-    ]
-    return Log([(source, _lay_out(source, fields, needs, selection)) for source in sources], selection, carrying)
+    sources = [_open(each, wanted) for each in chosen]
+    return Log(
+        [(source, _lay_out(source, fields, needs, selection)) for source in sources],
+        selection,
+        carrying,
+        tells_files=found.several,
+        left_out=len(found.files) - len(chosen),
+    )
 
 
-def _expand(inputs: Sequence[str]) -> list[str]:
-    if inputs.count(STDIN) > 1:
-        raise InputError("standard input (-) can be read only once")
-    return [name for given in inputs for name in _matches(given)]
-
-
-def _matches(given: str) -> list[str]:
-    path = Path(given)
-    if not given:
-        raise InputError("an input is empty text; is a variable unset?")
-    if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
-        return [given]
-    if path.is_dir():
-        found = sorted(
-            str(entry) for entry in path.iterdir() if entry.name.lower().endswith(SUFFIXES) and entry.is_file()
-        )
-        what = f"the folder {given!r} holds no {', '.join(_SHOWN)} file (folders in it are not read)"
-    else:
-        found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
-        what = f"no file {given!r}"
-    if not found:
-        raise InputError(f"{what}; check the path")
-    return found
+def _open(found: Found, wanted: Wanted) -> Source:
+    file = found.file
+    if file is None:
+        return open_pipe(STDIN_NAME, 0, wanted)
+    source = open_file(file, wanted) if isinstance(file, Path) else open_place(file, wanted)
+    return PartitionedSource(source, found.partition) if found.partition else source
 
 
 def _lay_out(source: Source, fields: Fields, needs: Needs, selection: Selection) -> Layout:

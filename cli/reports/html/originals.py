@@ -16,6 +16,7 @@ from ...records.finding import find_layout
 from ...records.log import Position
 from ...records.paths import FieldPath
 from ...records.sampling import Selection
+from ...records.schemas import find_schema
 from ...records.source import Row as Entry
 from ...records.where import parse_condition
 from ...runs.finished import InputHash
@@ -23,7 +24,6 @@ from .detail import fits
 from .rows import Row, Run, read_rows
 
 _PROBED = 50
-_ROLES = ("question", "contexts", "answer", "id")
 _USUAL: Needs = {"question": "text", "contexts": "contexts"}
 _KEEP = "the rows hold statements, not contexts; with --with-input the next run keeps its records in its rows"
 
@@ -126,7 +126,7 @@ def find_originals(run: Run) -> Originals:
     """The records of a run: in its rows (`--with-input`, `--keep`), else in its log. Raises InputError."""
     configuration = (run.summary or {}).get("configuration") or {}
     needs = _needs(configuration)
-    fields = _fields(configuration.get("fields") or {})
+    fields = _fields(configuration)
     if layout := _carried_layout(run, fields, needs):
         return CarriedOriginals(layout)
     if not configuration:
@@ -173,10 +173,19 @@ def _needs(configuration: Mapping[str, Any]) -> Needs:
     return {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
 
 
-def _fields(described: Mapping[str, str]) -> Fields:
-    paths = {name: FieldPath(path) for name, path in described.items()}
-    own = {name: paths.pop(name, None) for name in _ROLES}
-    return Fields(**own, others=paths)
+def _fields(configuration: Mapping[str, Any]) -> Fields:
+    """What the run was told of the log's fields."""
+    paths = {name: FieldPath(path) for name, path in (configuration.get("fields") or {}).items()}
+    schema, records = configuration.get("schema"), configuration.get("records")
+    return Fields(
+        question=paths.pop("question", None),
+        contexts=paths.pop("contexts", None),
+        answer=paths.pop("answer", None),
+        id=paths.pop("id", None),
+        others=paths,
+        schema=find_schema(schema) if schema else None,
+        records=FieldPath(records) if records else None,
+    )
 
 
 def _from_log(run: Run, configuration: Mapping[str, Any], fields: Fields, needs: Needs) -> Originals:

@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from ....evaluators.errors import InputError, UsageError
-from ...runs.folder import RESULTS, SUMMARY
+from ...records.parquet import MAGIC
+from ...records.recognising import open_file
+from ...runs.folder import SUMMARY, Format
 
 Row = dict[str, Any]
+_JSON_COLUMNS = ("kept", "input")
+"""Carried columns, which Parquet holds as JSON text."""
 _COLUMNS = frozenset({"index", "id", "evaluator", "status", "score", "question", "error"})
 
 
@@ -29,7 +33,8 @@ def find_run(folder: Path) -> Run:
         raise UsageError(f"no folder {str(folder)!r}; name the output folder of a run, as log.ctxrel")
     summary = _summary_of(folder / SUMMARY)
     # A run that began anew writes beside the rows of the one before, and has taken its summary away.
-    names = [summary["results"]] if summary and summary.get("results") else [f"{RESULTS}.part", RESULTS]
+    usual = [f"{each.file}{part}" for part in (".part", "") for each in Format]
+    names = [summary["results"]] if summary and summary.get("results") else usual
     for name in names:
         if (folder / name).is_file():
             return Run(folder, summary, folder / name)
@@ -55,6 +60,9 @@ def _summary_of(path: Path) -> dict[str, Any] | None:
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a results file, in order; a last line that was cut off is left out. Raises InputError."""
     try:
+        if _is_parquet(path):
+            yield from _rows_of_table(path)
+            return
         with path.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 if not line.endswith(b"\n"):
@@ -65,6 +73,20 @@ def read_rows(path: Path) -> Iterator[Row]:
                 yield row
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def _rows_of_table(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet file."""
+    for entry in open_file(path).rows():
+        if entry.value is None or not entry.value.keys() >= _COLUMNS:
+            raise InputError(f"{entry.where}: this is no row of a run; run the same command again")
+        carried = {name: orjson.loads(text) for name in _JSON_COLUMNS if isinstance(text := entry.value.get(name), str)}
+        yield {**entry.value, **carried}
 
 
 def _row(line: bytes) -> Row | None:
