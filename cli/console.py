@@ -55,6 +55,7 @@ class Reporter:
             self._kind, _HEARTBEAT_SECONDS
         )
         self._started = time.monotonic()
+        self._warned: set[str] = set()
         self._bar: _ProgressBar | None = None
 
     def note(self, message: str) -> None:
@@ -63,7 +64,10 @@ class Reporter:
             self._line(message)
 
     def warn(self, message: str) -> None:
-        """Something that may need action."""
+        """Something that may need action; said once."""
+        if message in self._warned:
+            return
+        self._warned.add(message)
         if self._kind in (ProgressKind.BAR, ProgressKind.PLAIN):
             self._line(f"note: {message}")
 
