@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from ...evaluators.costs.price import LEAST_CACHED
 from ...evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ...evaluators.replies import Reply, Usage
 
@@ -48,7 +49,8 @@ SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replie
 """
 _SPENT = """
 SELECT model, sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(reasoning_tokens) FROM replies
-WHERE run IN (SELECT started FROM runs WHERE output = ?) OR (run IS NULL AND ?) GROUP BY model
+WHERE run IN (SELECT started FROM runs WHERE output = ?) OR (run IS NULL AND ?)
+GROUP BY model, input_tokens >= ?
 """
 _UNANSWERED = """
 SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM unanswered
@@ -197,11 +199,13 @@ class Store:
     def spent(self, output: str, *, alone: bool) -> list[tuple[str | None, Usage]]:
         """Tokens that the runs of an output have paid for, by the model's name as the endpoint returned it.
 
+        Long prompts, which may have another price, stand apart from short ones.
+
         Replies that an earlier version of ctxrel kept do not tell of their run: they count where no other output
         uses the store (`alone`).
         """
         with self._translated():
-            rows = self._execute(_SPENT, (output, alone))
+            rows = self._execute(_SPENT, (output, alone, LEAST_CACHED))
         return [(model, Usage(*usage)) for model, *usage in rows]
 
     def unanswered(self, output: str) -> Usage:

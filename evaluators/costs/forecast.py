@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .experience import Experience
-from .price import Price
+from .price import LEAST_CACHED, Price
 from .tokens import ERROR
 
 SECONDS = 2.0
 """An answer is assumed to take so long."""
 IN_FLIGHT = 32
 """So many requests are assumed to be in flight where their number is found out."""
-_LEAST_CACHED = 1024
-"""Tokens of a common beginning from which on providers cache it."""
 _CITED = 0.1
 """Tokens for each of a record's that a reply may have which cites every sentence."""
 _KNOWN = 20
@@ -94,7 +92,7 @@ class Workload:
     def cacheable(self) -> float:
         """The share of the input that a provider's cache can hold: the common beginning of all requests but one."""
         frame = self.frame * (self.ratio or 1.0)
-        if frame < _LEAST_CACHED or not self.requests:
+        if frame < LEAST_CACHED or not self.requests:
             return 0.0
         return frame * (self.requests - 1) / self.input.likely
 

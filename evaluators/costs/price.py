@@ -11,8 +11,8 @@ PICO = 10**12
 """Picodollars in a USD."""
 _PER_TOKEN = 10**6
 """Picodollars for a token, by USD for a million of them."""
-_LEAST_CACHED = 1024
-"""Tokens from which on a prompt is written to a provider's cache."""
+LEAST_CACHED = 1024
+"""Tokens from which on the beginning of a prompt is kept in a provider's cache."""
 
 
 class Parts(NamedTuple):
@@ -61,7 +61,7 @@ class Price:
         """
         cached = min(usage.cached_tokens, usage.input_tokens)
         reasoning = min(usage.reasoning_tokens, usage.output_tokens)
-        written = self.cache_write is not None and usage.input_tokens >= _LEAST_CACHED
+        written = self.cache_write is not None and usage.input_tokens >= LEAST_CACHED
         return Parts(
             (usage.input_tokens - cached) * _rate(self.dearest_input if written else self.input),
             cached * _rate(self.cached_input),

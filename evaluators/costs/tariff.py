@@ -14,10 +14,11 @@ class Tariff:
     def __init__(self, find: Callable[[str], Price | None], model: str, *, basis: object = None) -> None:
         """`basis` tells what the prices come from, so that other prices can be told from them."""
         self.model = model
-        self.basis = basis
         self._find = find
         self.price = find(model)
         """Of the model that is asked; None where it is not known."""
+        self.basis = [basis, self.price and self.price.describe()]
+        """What costs depend on."""
         self._found: dict[str, Price | None] = {}
 
     def price_of(self, name: str | None) -> Price | None:

@@ -12,6 +12,8 @@ from conftest import Record, RunCommand, read_summary
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, error, judge_by_hash
 from servers.tokens import count_tokens
 
+from ctxrel.cli.commands.estimate import estimate
+from ctxrel.cli.runs import estimating
 from ctxrel.evaluators.costs.forecast import IN_FLIGHT, SECONDS, Workload, seconds
 from ctxrel.evaluators.costs.tokens import likely_tokens
 
@@ -164,6 +166,17 @@ def test_what_is_asked_once_is_counted_once(ctxrel: RunCommand, options: list[st
     assert found["requests"] == {"to_send": 2, "stored": 4, "identical": 2, "not_needed": 2, "unusable": 2}
     assert ctxrel("run", log, *options).returncode in (0, 3)
     assert read_summary(Path("log.ctxrel"))["requests"]["sent"] == 2
+
+
+def test_more_requests_than_are_remembered(
+    monkeypatch: pytest.MonkeyPatch, write_log: WriteLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a log with more requests than are told apart the later ones are compared with the first: never too few."""
+    monkeypatch.setattr(estimating, "_MOST_KEYS", 2)
+    log = write_log([ENGLISH[place] for place in (0, 1, 2, 2, 0, 1)])
+    estimate([str(log)], model="gpt-5-mini", json=True)
+    requests = json.loads(capsys.readouterr().out)["requests"]
+    assert (requests["to_send"], requests["identical"]) == (4, 2)
 
 
 def test_divided_records(ctxrel: RunCommand, options: list[str | Path], write_log: WriteLog) -> None:
