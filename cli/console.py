@@ -36,6 +36,11 @@ def write_out(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
+def write_json(value: object) -> None:
+    """A command's result as one JSON object, on standard output."""
+    write_out(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
 def write_error(message: str) -> None:
     """A line on standard error, if anybody is there to read it: a run does not end because nobody watches."""
     with contextlib.suppress(OSError, ValueError):

@@ -15,6 +15,7 @@ CtxrelError
 │   ├── OutputError          results or store cannot be written
 │   │   └── MemoryBusy       not now: another program holds the store
 │   └── RecordFailed         a record failed and the user asked to stop at the first one
+├── GateNotMet               the run is done, and its results are not as good as was asked for
 └── OutputLocked             another run works at the same output
 
 Failure                      one record could not be judged: data, never the end of a run
@@ -85,6 +86,10 @@ class MemoryBusy(OutputError):
 
 class RecordFailed(RunError, ValueError):
     """A record failed and the user asked to stop at the first one."""
+
+
+class GateNotMet(CtxrelError):
+    """The run is done, and its results are not as good as was asked for."""
 
 
 class OutputLocked(CtxrelError):

@@ -11,7 +11,7 @@ from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
 from .recognising import SUFFIXES, open_file, open_pipe
-from .sampling import Entry, Sample, Selection, draw
+from .sampling import Entry, Sample, Selection, draw, stratum_of
 from .source import Source
 
 STDIN = "-"
@@ -32,6 +32,8 @@ class Position(NamedTuple):
     """0 to 1; None where the input's size is unknown."""
     carried: Mapping[str, object] = _NO_COLUMNS
     """Further columns of its rows."""
+    stratum: str | None = None
+    """The value of the field that the sample was drawn by."""
 
 
 class Log:
@@ -73,7 +75,12 @@ class Log:
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+            yield Position(
+                entry.layout.record(entry.row, entry.position),
+                fraction,
+                self._carrying.of(entry.row),
+                stratum_of(entry, self.selection.by),
+            )
 
     def _entries(self) -> Iterator[Entry]:
         total = self.size

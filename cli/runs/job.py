@@ -21,6 +21,7 @@ from ...evaluators.judging import Judging
 from ..records import Log
 from .finished import finished_before, setting_hash
 from .folder import RESULTS, SUMMARY, make_folder, remove_summary
+from .gates import judge_gates
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
 from .results import Results, ResultsFile, ResultsStream, write_atomically
@@ -87,6 +88,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
+    summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
@@ -106,6 +108,7 @@ async def _judge_all(
         raise_on_failure=plan.options.raise_on_failure,
         grace=plan.options.grace,
         population=_population(plan.log),
+        strata=_strata(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
     if isinstance(error, Interrupted) and plan.store:
@@ -130,6 +133,13 @@ def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[
 def _population(log: Log) -> int | None:
     """The records that a simple random sample stands for; None for every other choice of records."""
     return log.sample.population if log.sample and not log.selection.by else None
+
+
+def _strata(log: Log) -> dict[str | None, int] | None:
+    """The records of each stratum that a sample was drawn from; None where it was drawn by no field."""
+    if not log.sample or not log.selection.by:
+        return None
+    return {value: stratum.population for value, stratum in log.sample.strata.items()}
 
 
 def _setting_hash(plan: Plan, judge: Judge) -> str:

@@ -22,6 +22,7 @@ from ..records.log import EVERYTHING, NOTHING, STDIN
 from ..records.sampling import Selection
 from ..records.source import printable
 from .folder import DEFAULT_STORE, check_folder, output_folder
+from .gates import USUAL_GATES, Gates
 from .runner import GRACE_SECONDS, Course
 
 DEFAULT_TIMEOUT = 60.0
@@ -52,6 +53,7 @@ class RunOptions:
     insecure: bool = False
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    gates: Gates = USUAL_GATES
     config: str | None = None
     """The file that some of them came from."""
 
@@ -98,6 +100,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     Raises UsageError.
     """
     evaluators = _load_evaluators(options)
+    options.gates.check(evaluators)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
     _check_input_tokens(options, evaluators)
@@ -218,6 +221,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
+        **options.gates.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,

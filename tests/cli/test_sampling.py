@@ -17,7 +17,8 @@ from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.paths import FieldPath
 from ctxrel.cli.records.sampling import Selection
 from ctxrel.cli.records.where import parse_condition
-from ctxrel.cli.runs.tally import Tally, effective_size, wilson_interval
+from ctxrel.cli.runs.tally import Tally
+from ctxrel.cli.statistics.intervals import effective_size, wilson_interval
 from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.errors import InputError, UsageError
 from ctxrel.evaluators.evaluator import Evaluation
@@ -190,7 +191,7 @@ def test_stratified(ctxrel: RunCommand, write_log: WriteLog) -> None:
         "by": "lang",
         "where": ["score!=0"],
         "drawn": 15,
-        "interval_of": "sample",
+        "interval_of": "population",
         "strata": {
             "en": {"population": 75, "drawn": 7},
             "ko": {"population": 24, "drawn": 7},

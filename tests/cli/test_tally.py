@@ -5,7 +5,8 @@ from statistics import fmean, variance
 import pytest
 
 from ctxrel.cli.console import duration, plain_table
-from ctxrel.cli.runs.tally import Tally, normal_interval, wilson_interval
+from ctxrel.cli.runs.tally import Tally
+from ctxrel.cli.statistics.intervals import normal_interval, wilson_interval
 from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.errors import Failure, FailureKind
 from ctxrel.evaluators.evaluator import Evaluation

@@ -1,0 +1,1 @@
+"""What is made of finished runs: for people, for CI and for monitoring."""
