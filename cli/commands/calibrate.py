@@ -12,7 +12,10 @@ from ..reports.labels import Labels, read_labels
 from ..reports.rows import open_results
 from . import options as opt
 
-EPILOG = "Example: ctxrel calibrate support_en.ctxrel --labels sample_data/support_en.labels.csv"
+EPILOG = (
+    "Example: ctxrel calibrate support_en.ctxrel --labels sample_data/support_en_labels.csv "
+    "--label-field rater_1 --label-field rater_2"
+)
 
 
 def calibrate(

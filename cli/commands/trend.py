@@ -5,9 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from ..console import show_table, write_json, write_out
-from ..reports.trending import chart, find_summaries
+from ..reports.trending import FEWEST, chart, find_summaries
 from ..reports.trending import trend as trend_of
-from ..statistics.control import FEWEST, Band
 from . import options as opt
 
 EPILOG = "Example: ctxrel trend '*.ctxrel/summary.json'"
@@ -33,23 +32,21 @@ def trend(
 
 
 def _show(name: str, series: dict[str, Any]) -> None:
-    band = Band(**series["band"]) if series["band"] else None
-    nights = series["nights"]
+    band, nights = series["band"], series["nights"]
     rows = [
         [
             night["started"][:16].replace("T", " "), _number(night["score"]), _interval(night["interval_95"]),
             f"{night['evaluated']:,}", line, _remark(night),
         ]
-        for night, line in zip(nights, chart(nights, band), strict=True)
+        for night, line in zip(nights, chart(series), strict=True)
     ]  # fmt: skip
     show_table(name, ["started", "score", "95 % interval", "evaluated", "", ""], rows, to_stderr=False)
     if band is None:
         write_out(f"no band of chance: it takes {FEWEST} complete runs")
         return
-    out = sum(night["outside"] for night in nights)
-    write_out(
-        f"band: {band.low:.3f} to {band.high:.3f} around {band.centre:.3f}; {out or 'none'} of {len(nights)} outside"
-    )
+    out = sum(night["outside"] for night in nights) or "none"
+    limits = f"{band['low']:.3f} to {band['high']:.3f} around {band['centre']:.3f}"
+    write_out(f"band of chance: {limits}; {out} of {len(nights)} outside")
 
 
 def _remark(night: dict[str, Any]) -> str:

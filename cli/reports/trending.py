@@ -1,17 +1,18 @@
 """The same run night after night: which nights fall out of what chance does."""
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ...evaluators.errors import InputError
 from ..records.source import printable
-from ..statistics.control import Band, control_band
+from ..statistics.control import FEWEST, control_band
 from .summaries import read_summary
 
 _WIDTH = 40
+__all__ = ["FEWEST", "chart", "find_summaries", "trend"]
 
 
 def find_summaries(given: Iterable[str]) -> list[Path]:
@@ -67,12 +68,14 @@ def _night(path: Path, summary: dict[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def chart(nights: list[dict[str, Any]], band: Band | None) -> list[str]:
+def chart(series: Mapping[str, Any]) -> list[str]:
     """A line for each night: its score as `o`, `X` outside of the band, whose ends are `|` and whose centre is `:`."""
+    nights, band = series["nights"], series["band"]
+    limits = [band[name] for name in ("low", "centre", "high")] if band else []
     scores = [night["score"] for night in nights if night["score"] is not None]
     if not scores:
         return [""] * len(nights)
-    least, most = min((*scores, *(band or ()))), max((*scores, *(band or ())))
+    least, most = min([*scores, *limits]), max([*scores, *limits])
 
     def place(value: float) -> int:
         return round((value - least) / (most - least) * (_WIDTH - 1)) if most > least else _WIDTH // 2
@@ -80,7 +83,7 @@ def chart(nights: list[dict[str, Any]], band: Band | None) -> list[str]:
     lines = []
     for night in nights:
         line = [" "] * _WIDTH
-        for value, sign in zip(band or (), "|:|", strict=False):
+        for value, sign in zip(limits, "|:|", strict=False):
             line[place(value)] = sign
         if night["score"] is not None:
             line[place(night["score"])] = "X" if night["outside"] else "o"

@@ -199,7 +199,11 @@ def test_stratified(ctxrel: RunCommand, write_log: WriteLog) -> None:
         },
     }
     block = summary["evaluators"]["context_relevance"]
-    assert block["interval_95"] == pytest.approx(wilson_interval(15 * block["score"], 15))
+    # All of 75 and of 24 records scored 1 as far as they were drawn, the single one 0.
+    assert block["score"] == pytest.approx(0.99)
+    n = 1 / (0.75**2 * (1 - 7 / 75) / 7 + 0.24**2 * (1 - 7 / 24) / 7)
+    assert block["interval_95"] == pytest.approx([*wilson_interval(0.99 * n, n)])
+    assert block["bounds_if_failed"] == pytest.approx([0.99, 0.99])
 
 
 def test_too_many_strata(write_log: WriteLog) -> None:
