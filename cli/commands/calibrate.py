@@ -1,10 +1,12 @@
 """`ctxrel calibrate`: a judge against people's labels."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ...evaluators.errors import UsageError
 from ..console import show_table, write_error, write_json
 from ..records.paths import FieldPath
 from ..reports.calibrating import calibrate as calibrate_results
@@ -41,6 +43,8 @@ def calibrate(
     as_json: opt.AsJson = False,
 ) -> None:
     """Tell how far a judge agrees with people, and correct the score of the corpus by their labels."""
+    if threshold is not None and not math.isfinite(threshold):
+        raise UsageError(f"--threshold {threshold}: write a number")
     fields = [FieldPath(path) for path in label_field or ["label"]]
     given = read_labels(labels, fields, FieldPath(id_field or "id"))
     blocks = [

@@ -9,7 +9,7 @@ from typing import Any
 from ...evaluators.errors import InputError
 from ...evaluators.outputs.output import UNIT, Range
 from ..statistics.paired import ClusterSum, Difference, mcnemar, mean_difference
-from .joining import Baseline, Pair, Side, paired
+from .joining import Baseline, Pair, Side
 from .metrics import total_cost
 from .rows import ResultsFile
 
@@ -27,8 +27,7 @@ class _Pairs:
     side: Side = field(default_factory=Side)
     before: list[float] = field(default_factory=list)
     after: list[float] = field(default_factory=list)
-    by_id: dict[str, ClusterSum] = field(default_factory=dict)
-    by_question: dict[int | str, ClusterSum] = field(default_factory=dict)
+    clusters: dict[int, ClusterSum] = field(default_factory=dict)
     unpaired: int = 0
     """Rows of the second run that the first one has none for."""
     other_questions: int = 0
@@ -41,13 +40,8 @@ class _Pairs:
         self.before.append(pair.before)
         self.after.append(pair.after)
         self.other_questions += not pair.same_question
-        _count(self.by_id, pair.verdict.id, difference)
-        _count(self.by_question, pair.cluster or pair.verdict.id, difference)
-
-    @property
-    def clusters(self) -> dict[Any, ClusterSum]:
-        """The differences of each id, where ids repeat; else those of each question."""
-        return self.by_id if len(self.by_id) < len(self.before) else self.by_question
+        total, n = self.clusters.get(pair.cluster, (0.0, 0))
+        self.clusters[pair.cluster] = (total + difference, n + 1)
 
     @property
     def binary(self) -> bool:
@@ -60,11 +54,6 @@ class _Pairs:
         scores = (*self.before, *self.after)
         least, most = min(scores), max(scores)
         return UNIT if least >= 0 and most <= 1 else Range(least, most)
-
-
-def _count(clusters: dict[Any, ClusterSum], cluster: int | str, difference: float) -> None:
-    total, n = clusters.get(cluster, (0.0, 0))
-    clusters[cluster] = (total + difference, n + 1)
 
 
 def compare(baseline: Baseline, other: ResultsFile, *, low_is_good: Iterable[str], on_change: Sink) -> dict[str, Any]:
@@ -83,7 +72,7 @@ def compare(baseline: Baseline, other: ResultsFile, *, low_is_good: Iterable[str
         pairs = found[verdict.evaluator]
         pairs.side.add(verdict)
         pairs.unpaired += kept is None
-        pair = paired(verdict, kept)
+        pair = baseline.pair(verdict, kept)
         if pair:
             pairs.add(pair)
             if pair.before != pair.after:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from .rows import ResultsFile, Verdict
 
-Key = tuple[str, str, int]
-"""Evaluator, id, and which of the rows of that id it is."""
+Key = int
+"""A hash of evaluator, id, and which of the rows of that id it is."""
 
 
 @dataclass(kw_only=True)
@@ -50,20 +50,21 @@ class Pair(NamedTuple):
     after: float
     same_question: bool
     cluster: int
-    """A hash of the question, 0 where there is none."""
+    """A hash of what it has in common with others that tell the same: the id where ids repeat, else the question."""
 
 
 class Baseline:
-    """The rows of the run that others are compared with, in memory: some 300 bytes each."""
+    """The rows of the run that others are compared with; they are in memory, without their texts."""
 
     def __init__(self, results: ResultsFile) -> None:
         self.results = results
         self.sides: dict[str, Side] = {}
         self._rows: dict[Key, _Kept] = {}
-        seen: Counter[tuple[str, str]] = Counter()
+        seen: Counter[int] = Counter()
         for verdict in results.verdicts():
             self.sides.setdefault(verdict.evaluator, Side()).add(verdict)
             self._rows[_key(verdict, verdict.evaluator, seen)] = _Kept(verdict.score, _hash(verdict.question))
+        self._by_id = len(seen) < len(self._rows)
 
     def name_for(self, evaluators: list[str]) -> dict[str, str]:
         """Of another run's evaluators, the ones here that they are compared with.
@@ -77,24 +78,26 @@ class Baseline:
 
     def rows(self, other: ResultsFile, names: dict[str, str]) -> Iterator[tuple[Verdict, "_Kept | None"]]:
         """The other run's rows of these evaluators, each with what is kept of the row here, if there is one."""
-        seen: Counter[tuple[str, str]] = Counter()
+        seen: Counter[int] = Counter()
         for verdict in other.verdicts():
             if verdict.evaluator in names:
                 yield verdict, self._rows.get(_key(verdict, names[verdict.evaluator], seen))
 
+    def pair(self, verdict: Verdict, kept: "_Kept | None") -> Pair | None:
+        """The pair of a row and what is kept of the one here; None where one of them has no score."""
+        if kept is None or kept.score is None or verdict.score is None:
+            return None
+        question = _hash(verdict.question)
+        cluster = _hash(verdict.id) if self._by_id or not question else question
+        return Pair(verdict, kept.score, verdict.score, question == kept.question, cluster)
 
-def paired(verdict: Verdict, kept: "_Kept | None") -> Pair | None:
-    """The pair of a row and what is kept of the other one; None where one of them has no score."""
-    if kept is None or kept.score is None or verdict.score is None:
-        return None
-    cluster = _hash(verdict.question)
-    return Pair(verdict, kept.score, verdict.score, cluster == kept.question, cluster)
 
-
-def _key(verdict: Verdict, evaluator: str, seen: Counter[tuple[str, str]]) -> Key:
-    seen[evaluator, verdict.id] += 1
-    return evaluator, verdict.id, seen[evaluator, verdict.id]
+def _key(verdict: Verdict, evaluator: str, seen: Counter[int]) -> Key:
+    name = _hash(f"{evaluator}\0{verdict.id}")
+    seen[name] += 1
+    return name if seen[name] == 1 else _hash(f"{name}\0{seen[name]}")
 
 
 def _hash(text: str) -> int:
+    """64 bits of a text, 0 of none."""
     return int.from_bytes(blake2b(text.encode(errors="replace"), digest_size=8).digest()) if text else 0

@@ -1,7 +1,7 @@
 """Whether two runs over the same records differ: paired differences, and pairs that changed sides."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...evaluators.outputs.output import UNIT, Range
@@ -22,15 +22,6 @@ class Difference(NamedTuple):
     """95 %; None of a single cluster."""
     method: str
     """`bootstrap`, `normal` (of very many) or `wilson` (of none but zeros)."""
-
-
-def cluster_sums(pairs: Iterable[tuple[Hashable, float]]) -> list[ClusterSum]:
-    """The sums of clusters, of pairs of a cluster and a difference."""
-    sums: dict[Hashable, ClusterSum] = {}
-    for cluster, value in pairs:
-        total, n = sums.get(cluster, (0.0, 0))
-        sums[cluster] = (total + value, n + 1)
-    return list(sums.values())
 
 
 def mean_difference(clusters: Sequence[ClusterSum], bounds: Range = UNIT) -> Difference:

@@ -239,7 +239,7 @@ def test_error_rows_in_metrics(ctxrel: RunCommand, server: LoopbackServer, log: 
 def summary_with(**changes: Any) -> Record:  # noqa: ANN401  # values of a summary
     """A summary as reports need it."""
     gate = {"gate": "--fail-under \x00<1>", "evaluator": "e", "figure": "score", "threshold": 1, "value": 0.5, "met": False, "message": "a | b"}  # fmt: skip
-    block = {"prompt": "e@1", "score": None, "n": 0, "evaluated": 0, "errors": {}, "coverage": None, "interval_95": None, "figures": {"x_counts": {}}}  # fmt: skip
+    block: Record = {"prompt": "e@1", "score": None, "n": 0, "evaluated": 0, "errors": {}, "coverage": None, "interval_95": None, "figures": {"x_counts": {}}}  # fmt: skip
     timings = {"started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:00:01+00:00", "seconds": 1.0}
     counts = {"records": 3, "population": 9}
     requests = {"sent": 1, "reused": 0, "not_needed": 0}

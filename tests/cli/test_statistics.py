@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean, variance
+from typing import Literal
 
 import krippendorff
 import numpy as np
@@ -18,7 +19,7 @@ from ctxrel.cli.statistics.clusters import Clusters
 from ctxrel.cli.statistics.control import control_band
 from ctxrel.cli.statistics.intervals import Interval, wilson_interval
 from ctxrel.cli.statistics.moments import Moments
-from ctxrel.cli.statistics.paired import cluster_sums, mcnemar, mean_difference, ratio
+from ctxrel.cli.statistics.paired import Difference, mcnemar, mean_difference, ratio
 from ctxrel.cli.statistics.prediction import corrected_mean, labels_mean
 from ctxrel.cli.statistics.strata import Stratum, mean_variance, stratified_interval, weighted_mean
 from ctxrel.evaluators.outputs.output import UNIT
@@ -99,7 +100,7 @@ def test_agreement_of_nothing() -> None:
 
 @pytest.mark.parametrize(("grades", "level"), [((0, 1), "nominal"), ((0, 1), "interval"), ((1, 2, 3, 4), "interval")])
 @pytest.mark.parametrize("seed", range(4))
-def test_alpha(grades: tuple[int, ...], level: str, seed: int) -> None:
+def test_alpha(grades: tuple[int, ...], level: Literal["nominal", "interval"], seed: int) -> None:
     """Krippendorff's alpha of three raters, of whom some say nothing, as the package krippendorff has it."""
     random = Random(seed)
     truth = random.choices(grades, k=60)
@@ -132,8 +133,8 @@ def test_difference_of_nothing_but_ties() -> None:
     """No difference in 50 pairs is no proof of none: the interval goes as far as Wilson's."""
     found = mean_difference([(0.0, 1)] * 50)
     most = wilson_interval(0, 50).high
-    assert found == (0, (-most, most), "wilson")
-    assert mean_difference([(1.0, 2)]) == (0.5, None, "bootstrap")
+    assert found == Difference(0, Interval(-most, most), "wilson")
+    assert mean_difference([(1.0, 2)]) == Difference(0.5, None, "bootstrap")
 
 
 def test_difference_of_many_is_normal() -> None:
@@ -302,11 +303,11 @@ def test_coverage_of_paired_differences() -> None:
     """Bootstrap intervals of the difference between two judges, ids standing twice in some places."""
 
     def interval(random: Random) -> Interval | None:
-        pairs = []
-        for cluster in range(120):
-            lean = random.gauss(0, 0.2)
-            pairs += [(cluster, random.gauss(0.1 + lean, 0.3)) for _ in range(1 + (cluster % 3 == 0))]
-        return bootstrap_interval(cluster_sums(pairs), ratio, replicates=500)
+        clusters = []
+        for number in range(120):
+            lean, n = random.gauss(0, 0.2), 1 + (number % 3 == 0)
+            clusters.append((sum(random.gauss(0.1 + lean, 0.3) for _ in range(n)), n))
+        return bootstrap_interval(clusters, ratio, replicates=500)
 
     assert 0.93 <= coverage(0.1, 500, interval) <= 0.97
 
