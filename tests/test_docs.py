@@ -9,6 +9,7 @@ import pytest
 from conftest import RunCommand, read_rows
 from servers.loopback import MODEL, LoopbackServer, completion
 
+from ctxrel.cli.reports import metrics
 from ctxrel.evaluators import JudgeOptions, load_evaluator
 from ctxrel.evaluators import definition as definitions
 from ctxrel.evaluators.definition import INPUT_KINDS, built_in_names
@@ -74,6 +75,13 @@ def test_parameters_of_a_model_file() -> None:
     page = (DOCS / "local-models.md").read_text(encoding="utf-8")
     told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
     assert set(re.findall(r"`(\w+)=N`", " ".join(told))) == set(llamacpp._RANGES)
+
+
+def test_metrics() -> None:
+    """The page on trust names metrics that there are, and every command that reads finished runs."""
+    page = (DOCS / "trust.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"ctxrel_\w+", page)) <= set(metrics.HELP)
+    assert set(re.findall(r"^ctxrel (\w+)", page, re.MULTILINE)) == {"run", "check", "compare", "calibrate", "trend"}
 
 
 def test_figures() -> None:

@@ -66,7 +66,9 @@ def _note(labels: Labels) -> None:
     if labels.repeated:
         write_error(f"note: {labels.repeated:,} ids stand in several rows of the labels: taken as several raters")
     if labels.ties:
-        write_error(f"note: raters are divided on {len(labels.ties):,} records, which have no label")
+        write_error(
+            f"note: no label where raters are evenly divided: {len(labels.ties):,} of {len(labels.ratings):,} records"
+        )
 
 
 def _show_ranking(blocks: list[dict[str, Any]]) -> None:
@@ -88,7 +90,14 @@ def _show(block: dict[str, Any]) -> None:
     if block["classes"] is not None:
         grades = [each["class"] for each in block["classes"]]
         counts = {(cell["label"], cell["verdict"]): cell["n"] for cell in block["confusion"]}
-        columns = ["label", *(f"judged {grade:g}" for grade in grades), "precision", "95 % interval", "recall", ""]
+        columns = [
+            "label",
+            *(f"judged {grade:g}" for grade in grades),
+            "precision",
+            "95 % interval",
+            "recall",
+            "95 % interval",
+        ]
         rows = [
             [
                 f"{each['class']:g}", *(f"{counts.get((each['class'], grade), 0):,}" for grade in grades),

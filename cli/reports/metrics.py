@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 STATUSES = ("complete", "interrupted", "budget", "failed")
 
-_HELP = {
+HELP = {
     "ctxrel_run_status": "1 for how the run ended, 0 for the other ways.",
     "ctxrel_run_end_timestamp_seconds": "When the run ended, Unix time.",
     "ctxrel_run_duration_seconds": "How long the run took.",
@@ -24,6 +24,7 @@ _HELP = {
     "ctxrel_tokens": "Tokens that the run paid for.",
     "ctxrel_cost_usd": "What the run cost.",
 }
+"""Every metric and what it tells."""
 
 
 class _Sample(NamedTuple):
@@ -44,7 +45,7 @@ def prometheus_text(summary: Mapping[str, Any]) -> str:
     for name, block in summary["evaluators"].items():
         samples += _of_evaluator(block, {**run, "evaluator": name, "model": model["model"]})
     lines = []
-    for metric, text in _HELP.items():
+    for metric, text in HELP.items():
         own = [sample for sample in samples if sample.metric == metric]
         if own:
             lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]

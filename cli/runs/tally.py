@@ -116,13 +116,14 @@ class Tally:
         None where there is no such score.
         """
         low, high = self._evaluator.range
-        if not self.n or low is None or high is None:
+        if not self._moments.n + self._failed.total() or low is None or high is None:
             return None
         return Interval(self._mean_if_failed(low), self._mean_if_failed(high))
 
     def _mean_if_failed(self, score: float) -> float:
         if not self._strata:
-            return (self._total + (self.n - self.evaluated) * score) / self.n
+            failed = self._failed.total()
+            return (self._total + failed * score) / (self._moments.n + failed)
         parts = []
         for value, (population, scores) in self._strata.items():
             filled = Moments()

@@ -100,3 +100,13 @@ def test_strata_and_failures() -> None:
         tally.add(failed if score is None else evaluated(score, [True]), stratum=stratum)
     assert tally.score == pytest.approx(0.9 * 0.5 + 0.1)
     assert tally.bounds == pytest.approx((0.9 * 0.5 + 0.1 * 0.5, 0.9 * 0.5 + 0.1))
+
+
+def test_rows_without_a_score() -> None:
+    """A verdict that gives no score is in neither end of the bounds."""
+    tally = Tally(load_evaluator("context_relevance"))
+    tally.add(Outcome(evaluation=Evaluation(score=None, outputs={}, facts=(ContextFact((), (), 0, 0),))))
+    assert tally.bounds is None
+    tally.add(evaluated(1, [True]))
+    tally.add(Outcome(failure=Failure(FailureKind.TIMEOUT, "t")))
+    assert tally.bounds == (0.5, 1)
