@@ -37,7 +37,7 @@ class Clusters:
         """The variance of the mean by that of as many independent scores, at least 1; 1 where there is nothing to tell.
 
         The mean is a ratio of two sums over clusters, linearised: C / (C - 1) · Σ (t - m·n)² / (Σ n)² over C clusters
-        with n scores that sum up to t. Cochran, Sampling Techniques, 3rd ed. (1977), 9A.2 (eq. 6.13); it is the
+        with n scores that sum up to t. Cochran, Sampling Techniques, 3rd ed. (1977), ch. 6; it is the
         cluster-robust variance of Liang and Zeger, Biometrika 73 (1986) 13, with C / (C - 1).
         """
         if not self.repeated or len(self._sums) < 2:  # noqa: PLR2004  # of one cluster nothing is known

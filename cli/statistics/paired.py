@@ -28,7 +28,7 @@ def mean_difference(clusters: Sequence[ClusterSum], bounds: Range = UNIT) -> Dif
     """The mean over all pairs, with an interval that takes each cluster as a whole.
 
     `clusters` is not empty; `bounds` are those of the scores. Of more than 10,000 clusters the interval is the normal
-    one of a ratio of two sums over clusters (Cochran, Sampling Techniques, 3rd ed. (1977), eq. 6.13). Where all
+    one of a ratio of two sums over clusters (Cochran, Sampling Techniques, 3rd ed. (1977), ch. 6). Where all
     differences are 0 it goes as far as one pair in so many can be expected to have changed unseen, by Wilson.
     """
     n = sum(size for _, size in clusters)

@@ -24,7 +24,7 @@ def corrected_mean(
 ) -> Corrected:
     """The mean label of the corpus by prediction-powered inference with a tuned weight.
 
-    Angelopoulos, Duchi and Zrnic, PPI++ (arXiv:2311.01453, 2023), example 6.1: mean(labels) + w · (mean(others) -
+    Angelopoulos, Duchi and Zrnic, PPI++ (arXiv:2311.01453, 2023), for a mean: mean(labels) + w · (mean(others) -
     mean(scores)), `scores` being the judge's on the labelled records, `others` those on the rest. The labelled records
     are a random sample of all. The weight is the one of the least estimated variance,
 

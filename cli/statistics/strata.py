@@ -19,7 +19,7 @@ class Stratum(NamedTuple):
 def weighted_mean(strata: Sequence[Stratum]) -> float:
     """The mean of the population: the strata's means weighted by their sizes.
 
-    Cochran, Sampling Techniques, 3rd ed. (1977), eq. 5.1. A stratum without a score has no weight.
+    Cochran, Sampling Techniques, 3rd ed. (1977), ch. 5. A stratum without a score has no weight.
     """
     known = [stratum for stratum in strata if stratum.scores.n]
     whole = sum(stratum.population for stratum in known)
@@ -27,7 +27,7 @@ def weighted_mean(strata: Sequence[Stratum]) -> float:
 
 
 def mean_variance(strata: Sequence[Stratum]) -> float:
-    """The variance of the weighted mean: Σ W² (1 - n/N) s² / n (Cochran, eq. 5.6).
+    """The variance of the weighted mean: Σ W² (1 - n/N) s² / n (Cochran, ch. 5).
 
     A stratum with a single score has no variance of its own and takes that of all scores.
     """
@@ -71,7 +71,7 @@ def _of_equals(known: Sequence[Stratum], mean: float, bounds: Range, design_effe
     if bounds.low is None or bounds.high is None:
         return None
     whole = sum(population for population, _ in known)
-    # As many independent scores as these weights leave: Kish, Survey Sampling (1965), 11.7.
+    # As many independent scores as these weights leave: Kish, Survey Sampling (1965), ch. 11.
     inverse = sum(
         (population / whole) ** 2 * max(0.0, 1 - scores.n / population) / scores.n for population, scores in known
     )

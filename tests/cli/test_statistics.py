@@ -312,6 +312,18 @@ def test_coverage_of_paired_differences() -> None:
     assert 0.93 <= coverage(0.1, 500, interval) <= 0.97
 
 
+def test_coverage_of_rare_changes() -> None:
+    """The same of verdicts, of which four in a hundred turned to 1 and one to 0."""
+
+    def interval(random: Random) -> Interval | None:
+        changed = random.choices((0.0, 1.0, -1.0), (95, 4, 1), k=100)
+        if not any(changed):
+            return mean_difference([(0.0, 1)] * 100).interval
+        return bootstrap_interval(changed, lambda drawn: sum(drawn) / 100, replicates=500)
+
+    assert 0.93 <= coverage(0.03, 400, interval) <= 0.97
+
+
 def test_coverage_of_kappa() -> None:
     """Bootstrap intervals of kappa over 150 labels; the true one is worked out from the probabilities."""
     table = {(0.0, 0.0): 35, (0.0, 1.0): 15, (1.0, 0.0): 10, (1.0, 1.0): 40}
