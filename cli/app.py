@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..evaluators.errors import CtxrelError, GateNotMet, OutputLocked, UsageError
-from .commands import calibrate, check, compare, init, prompts, run, trend
+from .commands import calibrate, check, compare, init, label, prompts, run, trend
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -28,6 +28,7 @@ app.command("run", epilog=run.EPILOG)(run.run)
 app.command("check", epilog=check.EPILOG)(check.check)
 app.command("compare", epilog=compare.EPILOG)(compare.compare)
 app.command("calibrate", epilog=calibrate.EPILOG)(calibrate.calibrate)
+app.command("label", epilog=label.EPILOG)(label.label)
 app.command("trend", epilog=trend.EPILOG)(trend.trend)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(prompts.app, name="prompts")

@@ -161,6 +161,16 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"  # noqa: PLR2004
 
 
+def one_line(text: str) -> str:
+    """A record's text in a line, without what a terminal would take for a command."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def harmless(text: str) -> str:
+    """A record's text with its lines, without what a terminal would take for a command."""
+    return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool) -> None:
     """A table for people: drawn on a terminal, plain columns in a pipe."""
     stream = sys.stderr if to_stderr else sys.stdout

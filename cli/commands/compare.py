@@ -11,7 +11,7 @@ import typer
 
 from ...evaluators.checks import closest
 from ...evaluators.errors import GateNotMet, OutputError, UsageError
-from ..console import show_table, write_error, write_json, write_out
+from ..console import one_line, show_table, write_error, write_json, write_out
 from ..reports.comparing import Sink
 from ..reports.comparing import compare as compare_runs
 from ..reports.joining import Baseline
@@ -124,7 +124,7 @@ def _show(baseline: str, found: dict[str, Any]) -> None:
         write_out(f"cost: {cost['before']:.4f} -> {cost['after']:.4f} USD")
     for block in found["evaluators"].values():
         changed = [
-            [row["change"], f"{row['before']:g} -> {row['after']:g}", row["id"], row["question"]]
+            [row["change"], f"{row['before']:g} -> {row['after']:g}", one_line(row["id"]), one_line(row["question"])]
             for row in block["changed"][:_SHOWN]
         ]
         if changed:

@@ -12,7 +12,7 @@ from .summaries import SUMMARY, read_summary
 
 _COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
 _NEEDED = ("id", "evaluator", "score", "status")
-_NAMES = ("results.jsonl", "results.parquet", "results.jsonl.part")
+_NAMES = ("results.jsonl", "results.parquet", "results.jsonl.part", "results.parquet.part")
 """Under which a folder holds its rows, if no summary names the file."""
 
 
