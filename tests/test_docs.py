@@ -81,7 +81,14 @@ def test_metrics() -> None:
     """The page on trust names metrics that there are, and every command that reads finished runs."""
     page = (DOCS / "trust.md").read_text(encoding="utf-8")
     assert set(re.findall(r"ctxrel_\w+", page)) <= set(metrics.HELP)
-    assert set(re.findall(r"^ctxrel (\w+)", page, re.MULTILINE)) == {"run", "check", "compare", "calibrate", "label", "trend"}
+    assert set(re.findall(r"^ctxrel (\w+)", page, re.MULTILINE)) == {
+        "run",
+        "check",
+        "compare",
+        "calibrate",
+        "label",
+        "trend",
+    }
 
 
 def test_figures() -> None:

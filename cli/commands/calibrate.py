@@ -2,17 +2,17 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...evaluators.errors import UsageError
 from ..console import show_table, write_error, write_json
 from ..records.paths import FieldPath
-from ..reports.calibrating import calibrate as calibrate_results
-from ..reports.labels import Labels, read_labels
-from ..reports.rows import open_results
 from . import options as opt
+
+if TYPE_CHECKING:
+    from ..reports.labels import Labels
 
 EPILOG = (
     "Example: ctxrel calibrate support_en.ctxrel --labels sample_data/support_en_labels.csv "
@@ -43,6 +43,10 @@ def calibrate(
     as_json: opt.AsJson = False,
 ) -> None:
     """Tell how far a judge agrees with people, and correct the score of the corpus by their labels."""
+    from ..reports.calibrating import calibrate as calibrate_results  # noqa: PLC0415  # 15 ms that others need not pay
+    from ..reports.labels import read_labels  # noqa: PLC0415
+    from ..reports.rows import open_results  # noqa: PLC0415
+
     if threshold is not None and not math.isfinite(threshold):
         raise UsageError(f"--threshold {threshold}: write a number")
     fields = [FieldPath(path) for path in label_field or ["label"]]
@@ -62,7 +66,7 @@ def calibrate(
         _show(block)
 
 
-def _note(labels: Labels) -> None:
+def _note(labels: "Labels") -> None:
     if labels.repeated:
         write_error(f"note: {labels.repeated:,} ids stand in several rows of the labels: taken as several raters")
     if labels.ties:

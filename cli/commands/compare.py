@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -12,11 +12,10 @@ import typer
 from ...evaluators.checks import closest
 from ...evaluators.errors import GateNotMet, OutputError, UsageError
 from ..console import one_line, show_table, write_error, write_json, write_out
-from ..reports.comparing import Sink
-from ..reports.comparing import compare as compare_runs
-from ..reports.joining import Baseline
-from ..reports.rows import open_results
 from . import options as opt
+
+if TYPE_CHECKING:
+    from ..reports.comparing import Sink
 
 EPILOG = "Example: ctxrel compare support_en.ctxrel other.ctxrel"
 _SHOWN = 5
@@ -46,6 +45,10 @@ def compare(
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare runs over the same records: the difference with its interval, what changed, errors, tokens and cost."""
+    from ..reports.comparing import compare as compare_runs  # noqa: PLC0415  # 10 ms that others need not pay
+    from ..reports.joining import Baseline  # noqa: PLC0415
+    from ..reports.rows import open_results  # noqa: PLC0415
+
     if len(runs) < 2:  # noqa: PLR2004  # what is compared are pairs
         raise UsageError(f"{str(runs[0])!r} alone cannot be compared; name a second run")
     baseline = Baseline(open_results(runs[0]))
@@ -65,7 +68,7 @@ def compare(
 
 
 @contextmanager
-def _rows_into(path: Path | None) -> Iterator[Sink]:
+def _rows_into(path: Path | None) -> "Iterator[Sink]":
     """What writes changed records. Raises OutputError."""
     if path is None:
         yield lambda _: None

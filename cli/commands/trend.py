@@ -5,8 +5,6 @@ from typing import Annotated, Any
 import typer
 
 from ..console import show_table, write_json, write_out
-from ..reports.trending import FEWEST, chart, find_summaries
-from ..reports.trending import trend as trend_of
 from . import options as opt
 
 EPILOG = "Example: ctxrel trend '*.ctxrel/summary.json'"
@@ -23,6 +21,9 @@ def trend(
     as_json: opt.AsJson = False,
 ) -> None:
     """Show scores over time, with the band of what chance does, and which nights fall out of it."""
+    from ..reports.trending import find_summaries  # noqa: PLC0415  # 5 ms that other commands need not pay
+    from ..reports.trending import trend as trend_of  # noqa: PLC0415
+
     found = trend_of(find_summaries(summaries), evaluators=evaluator)
     if as_json:
         write_json({"evaluators": found})
@@ -32,6 +33,8 @@ def trend(
 
 
 def _show(name: str, series: dict[str, Any]) -> None:
+    from ..reports.trending import FEWEST, chart  # noqa: PLC0415
+
     band, nights = series["band"], series["nights"]
     rows = [
         [

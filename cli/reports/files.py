@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...evaluators.errors import OutputError, UsageError
-from .junit import junit_xml
-from .markdown import markdown_summary
-from .metrics import prometheus_text
 
 
 class ReportFiles(NamedTuple):
@@ -31,6 +28,10 @@ class ReportFiles(NamedTuple):
 
     def write(self, summary: Mapping[str, Any]) -> None:
         """Write the wanted ones. Raises OutputError."""
+        from .junit import junit_xml  # noqa: PLC0415  # 10 ms that a run without reports need not pay
+        from .markdown import markdown_summary  # noqa: PLC0415
+        from .metrics import prometheus_text  # noqa: PLC0415
+
         writers: list[Callable[[Mapping[str, Any]], str]] = [junit_xml, markdown_summary, prometheus_text]
         for path, make in zip(self, writers, strict=True):
             if path is not None:
