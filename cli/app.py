@@ -7,13 +7,27 @@ from typing import Annotated
 
 import typer
 
-from ..evaluators.errors import BudgetReached, CtxrelError, OutputLocked, UsageError
-from .commands import estimate, init, inspect, prompts, report, run, schemas
+from ..evaluators.errors import BudgetReached, CtxrelError, GateNotMet, OutputLocked, UsageError
+from .commands import (
+    calibrate,
+    check,
+    compare,
+    estimate,
+    init,
+    inspect,
+    label,
+    prompts,
+    report,
+    run,
+    schemas,
+    trend,
+)
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_GATE = 3
 EXIT_NOT_FINISHED = 75
 
 app = typer.Typer(
@@ -28,6 +42,11 @@ app.command("inspect", epilog=inspect.EPILOG)(inspect.inspect)
 app.command("schemas", epilog=schemas.EPILOG)(schemas.schemas)
 app.command("report", epilog=report.EPILOG)(report.report)
 app.command("estimate", epilog=estimate.EPILOG)(estimate.estimate)
+app.command("check", epilog=check.EPILOG)(check.check)
+app.command("compare", epilog=compare.EPILOG)(compare.compare)
+app.command("calibrate", epilog=calibrate.EPILOG)(calibrate.calibrate)
+app.command("label", epilog=label.EPILOG)(label.label)
+app.command("trend", epilog=trend.EPILOG)(trend.trend)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(prompts.app, name="prompts")
 
@@ -51,11 +70,13 @@ def _options(
 
 
 def exit_code(error: CtxrelError) -> int:
-    """The code of an error: 2 for usage and input, 75 for try again later, 128 and its number for a signal, else 1."""
+    """The code of an error: 2 usage and input, 3 a gate, 75 try again later, 128 and its number a signal, else 1."""
     if isinstance(error, Interrupted):
         return 128 + error.number
     if isinstance(error, (OutputLocked, BudgetReached)):
         return EXIT_NOT_FINISHED
+    if isinstance(error, GateNotMet):
+        return EXIT_GATE
     return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
 
 

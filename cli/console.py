@@ -37,6 +37,11 @@ def write_out(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
+def write_json(value: object) -> None:
+    """A command's result as one JSON object, on standard output."""
+    write_out(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
 def write_error(message: str) -> None:
     """A line on standard error, if anybody is there to read it: a run does not end because nobody watches."""
     with contextlib.suppress(OSError, ValueError):
@@ -162,6 +167,16 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"  # noqa: PLR2004
+
+
+def one_line(text: str) -> str:
+    """A record's text in a line, without what a terminal would take for a command."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def harmless(text: str) -> str:
+    """A record's text with its lines, without what a terminal would take for a command."""
+    return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool) -> None:

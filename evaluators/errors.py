@@ -16,6 +16,7 @@ CtxrelError
 │   │   └── MemoryBusy       not now: another program holds the store
 │   ├── RecordFailed         a record failed and the user asked to stop at the first one
 │   └── BudgetReached        what the run may spend is spent
+├── GateNotMet               the run is done, and its results are not as good as was asked for
 └── OutputLocked             another run works at the same output
 
 Failure                      one record could not be judged: data, never the end of a run
@@ -90,6 +91,10 @@ class RecordFailed(RunError, ValueError):
 
 class BudgetReached(RunError):
     """What the run may spend is spent."""
+
+
+class GateNotMet(CtxrelError):
+    """The run is done, and its results are not as good as was asked for."""
 
 
 class OutputLocked(CtxrelError):

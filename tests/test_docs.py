@@ -10,6 +10,7 @@ from conftest import RunCommand, read_rows
 from servers.loopback import MODEL, LoopbackServer, completion
 
 from ctxrel.cli.records.schemas import ROLES, Group, all_schemas
+from ctxrel.cli.reports import metrics
 from ctxrel.evaluators import JudgeOptions, load_evaluator
 from ctxrel.evaluators import definition as definitions
 from ctxrel.evaluators.decisions import asking as decisions
@@ -97,6 +98,20 @@ def test_options_of_the_report(ctxrel: RunCommand) -> None:
     told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
     named = set(re.findall(r"--[a-z-]+", ctxrel("report", "--help").stdout)) - {"--help", "--keep"}
     assert set(re.findall(r"--[a-z-]+", " ".join(told))) - {"---"} == named
+
+
+def test_metrics() -> None:
+    """The page on trust names metrics that there are, and every command that reads finished runs."""
+    page = (DOCS / "trust.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"ctxrel_\w+", page)) <= set(metrics.HELP)
+    assert set(re.findall(r"^ctxrel (\w+)", page, re.MULTILINE)) == {
+        "run",
+        "check",
+        "compare",
+        "calibrate",
+        "label",
+        "trend",
+    }
 
 
 def test_figures() -> None:

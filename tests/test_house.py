@@ -20,8 +20,9 @@ ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
     "cli.commands": {"cli.console", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
-    "cli.reports": {"cli.runs", "cli.records", "evaluators"},
-    "cli.runs": {"cli.records", "evaluators"},
+    "cli.reports": {"cli.runs", "cli.records", "cli.statistics", "evaluators"},
+    "cli.runs": {"cli.records", "cli.statistics", "evaluators"},
+    "cli.statistics": {"evaluators"},
     "cli.records": {"evaluators"},
     "evaluators": set[str](),
 }

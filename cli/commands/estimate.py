@@ -54,7 +54,7 @@ def estimate(
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     show: Annotated[bool, typer.Option("--show", help="Show the first request as it would be sent.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    json: opt.AsJson = False,
     config: opt.Config = None,
 ) -> None:
     """Tell what ctxrel run would send, take and cost: no request is sent, nothing is written, no key is needed."""

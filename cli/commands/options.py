@@ -16,7 +16,9 @@ from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.schemas import find_schema
 from ..records.where import parse_condition
+from ..reports.files import ReportFiles
 from ..runs.folder import Format as ResultsFormat
+from ..runs.gates import GateOn, Gates, parse_allowance, parse_threshold
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
@@ -134,10 +136,29 @@ Explain = Annotated[
 RaiseOnFailure = Annotated[
     bool, typer.Option("--raise-on-failure", help="Stop at the first failed record; what was judged stays.")
 ]
+FailUnder = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME[.FIGURE]=]N",
+        help="Exit 3 where a score, or another figure of the summary, is below N; repeatable.",
+    ),
+]
+GateOnWhat = Annotated[
+    GateOn, typer.Option(help="What of a score --fail-under looks at: itself, or the low end of its interval.")
+]
+MaxErrors = Annotated[
+    str, typer.Option(metavar="N|N%", help="Exit 3 where more rows of an evaluator are errors, a count or a share.")
+]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the gates as JUnit XML.")]
+Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the summary as Markdown.")]
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.prom", help="Write the summary as a Prometheus text file for node_exporter."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 Config = Annotated[
     str | None,
     typer.Option(
@@ -160,6 +181,22 @@ def parse_selection(
         seed=seed,
         by=FieldPath(sample_by) if sample_by is not None else None,
     )
+
+
+def parse_gates(fail_under: list[str] | None, gate_on: GateOn, max_errors: str) -> Gates:
+    """How good the run has to be. Raises UsageError."""
+    return Gates(
+        fail_under=[parse_threshold(given) for given in fail_under or []],
+        gate_on=gate_on,
+        max_errors=parse_allowance(max_errors),
+    )
+
+
+def parse_reports(junit: Path | None, markdown: Path | None, metrics_file: Path | None) -> ReportFiles:
+    """The reports that are wanted. Raises UsageError where they could not be written."""
+    reports = ReportFiles(junit, markdown, metrics_file)
+    reports.check()
+    return reports
 
 
 def parse_rate(option: str, value: float | None) -> float | None:

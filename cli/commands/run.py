@@ -1,14 +1,18 @@
 """`ctxrel run`: judge a log."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...evaluators.errors import GateNotMet
 from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
 from ...evaluators.judges.offline import OFFLINE
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
+from ..reports.files import ReportFiles
 from ..runs.folder import Format
+from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
 from ..runs.pricing import cost_line
@@ -58,6 +62,12 @@ def run(
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
     dry_run: opt.DryRun = False,
+    fail_under: opt.FailUnder = None,
+    gate_on: opt.GateOnWhat = GateOn.SCORE,
+    max_errors: opt.MaxErrors = MAX_ERRORS,
+    junit: opt.Junit = None,
+    markdown: opt.Markdown = None,
+    metrics_file: opt.MetricsFile = None,
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
@@ -97,7 +107,9 @@ def run(
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
         config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
+        gates=opt.parse_gates(fail_under, gate_on, max_errors),
     )
+    reports = opt.parse_reports(junit, markdown, metrics_file)
     reporter = Reporter(progress)
     if config:
         reporter.note(f"options: {config}")
@@ -106,14 +118,25 @@ def run(
     if dry_run:
         show_estimate(plan, reporter)
         return
-    _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
+    quiet = progress in (ProgressKind.NONE, ProgressKind.JSON)
+    _finish(asyncio.run(carry_out(plan, reporter)), reports, quiet=quiet)
 
 
-def _finish(ending: Ending, *, quiet: bool) -> None:
+def _finish(ending: Ending, reports: ReportFiles, *, quiet: bool) -> None:
     if not quiet:
         show_ending(ending)
-    if ending.error:
-        raise ending.error
+    try:
+        reports.write(ending.summary)
+    finally:
+        if ending.error:  # the first error is the one to tell
+            raise ending.error
+    raise_broken(ending.summary["gates"])
+
+
+def raise_broken(gates: Sequence[Mapping[str, Any]]) -> None:
+    """Raise GateNotMet, with a line for each gate that is not met."""
+    if broken := [gate["message"] for gate in gates if not gate["met"]]:
+        raise GateNotMet("\nctxrel: ".join(broken))
 
 
 def show_ending(ending: Ending) -> None:

@@ -14,7 +14,7 @@ from .finding import find_layout
 from .inputs import Found, find_inputs
 from .partition import PartitionedSource
 from .recognising import open_file, open_pipe, open_place
-from .sampling import Entry, Sample, Selection, draw
+from .sampling import Entry, Sample, Selection, draw, stratum_of
 from .shape import Wanted
 from .source import Row, Source
 
@@ -34,6 +34,8 @@ class Position(NamedTuple):
     """0 to 1; None where the input's size is unknown."""
     carried: Mapping[str, object] = _NO_COLUMNS
     """Further columns of its rows."""
+    stratum: str | None = None
+    """The value of the field that the sample was drawn by."""
 
 
 class Log:
@@ -105,7 +107,12 @@ class Log:
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carried(entry))
+            yield Position(
+                entry.layout.record(entry.row, entry.position),
+                fraction,
+                self._carried(entry),
+                stratum_of(entry, self.selection.by),
+            )
 
     def _carried(self, entry: Entry) -> Mapping[str, object]:
         others = self._carrying.of(entry.row)

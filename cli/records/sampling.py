@@ -174,7 +174,7 @@ def draw(entries: Iterable[Entry], selection: Selection, *, keep: bool) -> Sampl
     strata: dict[str | None, Stratum] = {}
     size = selection.sample or 0
     for entry in selection.matching(entries):
-        stratum = strata.setdefault(_value(entry, selection.by), Stratum())
+        stratum = strata.setdefault(stratum_of(entry, selection.by), Stratum())
         if len(strata) > MOST_STRATA:
             raise InputError(
                 f"the field {selection.by and selection.by.text!r} has more than {MOST_STRATA:,} values; "
@@ -216,7 +216,8 @@ def key_of(entry: Entry, seed: int) -> bytes:
     return blake2b(named, key=secret, digest_size=_HALF, person=b"id").digest() + content
 
 
-def _value(entry: Entry, by: FieldPath | None) -> str | None:
+def stratum_of(entry: Entry, by: FieldPath | None) -> str | None:
+    """The value of the field that is drawn by; None where there is no such field."""
     if by is None:
         return None
     return plain_text(optional(by, entry.row.value) if entry.row.value else None)

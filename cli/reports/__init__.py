@@ -1,1 +1,1 @@
-"""What a finished run becomes for others: pages and files."""
+"""What is made of finished runs: for people, for CI and for monitoring."""

@@ -26,6 +26,7 @@ from ..records import Log
 from .experience import keep_experience
 from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
+from .gates import judge_gates
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
 from .pricing import spent_before
@@ -96,6 +97,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
         keep_experience(plan, asker, store)
+    summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
@@ -122,6 +124,7 @@ async def _judge_all(
         raise_on_failure=plan.options.raise_on_failure,
         grace=plan.options.grace,
         population=_population(plan.log),
+        strata=_strata(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
     if plan.folder and not error:
@@ -156,6 +159,13 @@ def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[
 def _population(log: Log) -> int | None:
     """The records that a simple random sample stands for; None for every other choice of records."""
     return log.sample.population if log.sample and not log.selection.by else None
+
+
+def _strata(log: Log) -> dict[str | None, int] | None:
+    """The records of each stratum that a sample was drawn from; None where it was drawn by no field."""
+    if not log.sample or not log.selection.by:
+        return None
+    return {value: stratum.population for value, stratum in log.sample.strata.items()}
 
 
 def _setting_hash(plan: Plan, judge: Judge) -> str:

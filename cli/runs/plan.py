@@ -32,6 +32,7 @@ from ..records.sampling import Selection
 from ..records.source import printable
 from .columns import column_types
 from .folder import DEFAULT_STORE, Format, check_folder, expanded, output_folder
+from .gates import USUAL_GATES, Gates
 from .pricing import shutdown_warning, tariff_for
 from .runner import GRACE_SECONDS, Course
 
@@ -68,6 +69,7 @@ class RunOptions:
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
     format: Format = Format.JSONL
+    gates: Gates = USUAL_GATES
     config: str | None = None
     """The file that some of them came from."""
 
@@ -134,6 +136,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     if options.api is Api.DECISIONS:
         check_decisions(options.model)
     evaluators = load_evaluators(options.evaluators, explain=options.explain, api=options.api)
+    options.gates.check(evaluators)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = (
         None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options, sending=sending)
@@ -311,6 +314,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
+        **options.gates.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "format": options.format,
         "store": printable(plan.store) if plan.store else None,

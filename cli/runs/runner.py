@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from ..records.log import Log, Position
 from .feed import Feed
 from .finished import Hashes, InputHash
 from .results import Results, result_row
-from .tally import Tally
+from .tally import Tally, cluster_of
 
 GRACE_SECONDS = 30.0
 """How long what is in flight may take to finish once the run is to end."""
@@ -46,6 +46,8 @@ class _Line(NamedTuple):
     evaluator: str
     outcome: Outcome
     fraction: float | None
+    cluster: int | None
+    stratum: str | None
 
 
 @dataclass(kw_only=True)
@@ -87,8 +89,11 @@ class Runner:
         raise_on_failure: bool = False,
         grace: float = GRACE_SECONDS,
         population: int | None = None,
+        strata: Mapping[str | None, int] | None = None,
     ) -> None:
-        self.course = Course(tallies={e.name: Tally(e, population=population) for e in evaluators})
+        self.course = Course(
+            tallies={each.name: Tally(each, population=population, strata=strata) for each in evaluators}
+        )
         self.judging = judging
         self._log = log
         self._evaluators = evaluators
@@ -182,7 +187,8 @@ class Runner:
         self._unwritten += len(row)
         if outcome.failure and self._raise_on_failure:
             self._end(RecordFailed(_failed_record(position.record, outcome)))
-        return _Line(row, evaluator.name, outcome, position.fraction)
+        cluster = cluster_of(position.record.question)
+        return _Line(row, evaluator.name, outcome, position.fraction, cluster, position.stratum)
 
     def _advance(self, finished: asyncio.Task[_Line]) -> None:
         """Write the rows whose turn it is."""
@@ -206,7 +212,7 @@ class Runner:
         self._results.write(line.row)
         self._unwritten -= len(line.row)
         course, outcome = self.course, line.outcome
-        course.tallies[line.evaluator].add(outcome)
+        course.tallies[line.evaluator].add(outcome, cluster=line.cluster, stratum=line.stratum)
         course.rows += 1
         course.fraction = line.fraction
         course.reused += outcome.reused

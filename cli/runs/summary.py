@@ -54,6 +54,7 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         "results_hash": setting.results_hash,
         "setting": setting.hash,
         "evaluators": {name: tally.summary() for name, tally in course.tallies.items()},
+        "gates": [],
         "judge": {
             "model": asker.judge.model,
             "description": asker.judge.description,
@@ -103,7 +104,7 @@ def _sample(setting: Setting) -> dict[str, object] | None:
     described = selection.describe()
     if not sample:
         return described
-    drawn = {"drawn": len(sample.keys), "interval_of": "sample" if selection.by else "population"}
+    drawn = {"drawn": len(sample.keys), "interval_of": "population"}
     return described | drawn | ({"strata": sample.summary()} if selection.by else {})
 
 

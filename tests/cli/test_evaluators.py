@@ -156,7 +156,7 @@ def test_a_record_without_an_answer(
     server.script = by_schema
     log = write_log([RECORDS[0], {**RECORDS[1], "answer": None}, {**RECORDS[1], "answer": ""}])
     done = ctxrel(*live(server, log, "-e", "context_relevance", "-e", "faithfulness"))
-    assert done.returncode == 0
+    assert done.returncode == 3
     rows = read_rows(tmp_path / "log.ctxrel")
     assert [row["status"] for row in rows] == ["evaluated", "evaluated", "evaluated", "error", "evaluated", "evaluated"]
     assert rows[3]["error"] == {"kind": "bad_input", "message": f"{log}:2: the field 'answer' is null, not a text"}
@@ -301,7 +301,7 @@ def test_long_records_are_divided(
 def test_a_sentence_too_long(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
     """What cannot be divided further is an error row without a request; nothing is cut off."""
     log = write_log([{"question": "q?", "contexts": ["word " * 4000]}, RECORDS[0]])
-    assert ctxrel(*live(server, log, "--max-input-tokens", "3000")).returncode == 0
+    assert ctxrel(*live(server, log, "--max-input-tokens", "3000")).returncode == 3
     row = read_rows(tmp_path / "log.ctxrel")[0]
     assert row["error"]["kind"] == "context_too_long"
     assert row["error"]["message"].endswith("which cannot be divided further; --max-input-tokens allows 3,000")
@@ -417,7 +417,7 @@ def test_nesting_beyond_what_can_be_written(
     server.script = lambda seen: completion(json.dumps({"v": deep if seen.record["question"] == "b" else 1}))
     records = [{"question": "a", "x": 1}, {"question": "b", "x": 1}, {"question": "c", "x": deep}, {"id": deep, "question": "d", "x": 1}]  # fmt: skip
     done = ctxrel(*live(server, write_log(records), "-e", "nested.yaml"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     rows = read_rows(tmp_path / "log.ctxrel")
     assert [row["error"] and row["error"]["kind"] for row in rows] == [None, "invalid_reply", "bad_input", None]
     assert rows[3]["id"] == "3"
@@ -432,7 +432,7 @@ def test_answers_that_begin_late(
     log = write_log([*records, RECORDS[0]])
     for options in ([], ["--answer-field", "answer"]):
         done = ctxrel(*live(server, log, "-e", "context_relevance", "-e", "faithfulness", *options))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
         blocks = read_summary(tmp_path / "log.ctxrel")["evaluators"]
         assert (blocks["context_relevance"]["evaluated"], blocks["faithfulness"]["errors"]) == (56, {"bad_input": 55})
 

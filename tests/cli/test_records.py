@@ -111,7 +111,7 @@ def test_lone_surrogate_is_replaced() -> None:
 def test_one_bad_line(ctxrel: RunCommand, tmp_path: Path, line: bytes, problem: str) -> None:
     """A single record's fault is an error row with file and line; all others are judged."""
     write(GOOD * 6 + line + b"\n" + GOOD)
-    assert ctxrel("run", "log.jsonl", "-m", "offline").returncode == 0
+    assert ctxrel("run", "log.jsonl", "-m", "offline").returncode == 3
     rows = read_rows(tmp_path / "log.ctxrel")
     assert [row["status"] for row in rows] == ["evaluated"] * 6 + ["error", "evaluated"]
     assert rows[6]["error"]["kind"] == "bad_input"

@@ -113,6 +113,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
                 "coverage": 1.0,
                 "repaired": 0,
                 "interval_95": [pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4)],
+                "design_effect": 1.0,
                 "bounds_if_failed": [0.5, 0.5],
                 "figures": {
                     "no_contexts": 1,
@@ -134,6 +135,17 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
                 },
             }
         },
+        "gates": [
+            {
+                "gate": "--max-errors 5%",
+                "evaluator": "context_relevance",
+                "figure": "errors",
+                "threshold": 0.05,
+                "value": 0.0,
+                "met": True,
+                "message": "0 of 2 rows of context_relevance are errors (0 %)",
+            }
+        ],
         "judge": {
             "model": MODEL,
             "description": f"{MODEL} at {server.url.split('/')[2]}",
@@ -253,7 +265,7 @@ def test_failures_are_rows_and_asked_again(
     """A failed record is an error row with a null score, outside the mean, and the next run asks it again."""
     server.script = lambda seen: completion(None, refusal="no") if "item 1?" in str(seen.record) else cite(1)
     log = write_log(records(4))
-    assert ctxrel(*live(server, log)).returncode == 0
+    assert ctxrel(*live(server, log)).returncode == 3
     row = read_rows(tmp_path / "log.ctxrel")[1]
     assert (row["status"], row["score"], row["relevant_statements"], row["contexts"]) == ("error", None, [], [])
     assert row["error"] == {"kind": "refusal", "message": "the judge refused to answer"}
@@ -494,7 +506,7 @@ def test_a_gateway_that_blocks_a_record(
     page = Answer(status=403, body=b"<html>blocked</html>", headers={"Content-Type": "text/html"})
     server.script = lambda seen: page if "item 3?" in str(seen.record) else cite(1)
     for _ in range(2):
-        assert ctxrel(*live(server, write_log(records(10)))).returncode == 0
+        assert ctxrel(*live(server, write_log(records(10)))).returncode == 3
         block = read_summary(tmp_path / "log.ctxrel")["evaluators"]["context_relevance"]
         assert (block["evaluated"], block["errors"]) == (9, {"rejected": 1})
     assert len(server.seen) == 10 + 1
@@ -569,7 +581,7 @@ def test_requests_add_up(ctxrel: RunCommand, server: LoopbackServer, write_log: 
     """Sent, answered otherwise and not needed add up to the rows; a failing text is paid for once."""
     server.script = lambda seen: completion(None, refusal="no") if "item 1?" in str(seen.record) else cite(1)
     log = write_log([*records(3) * 3, {"question": "Q?", "contexts": []}, {"question": "Q?"}])
-    assert ctxrel(*live(server, log, "-c", "1")).returncode == 0
+    assert ctxrel(*live(server, log, "-c", "1")).returncode == 3
     assert read_summary(tmp_path / "log.ctxrel")["requests"]["sent"] == len(server.seen) == 3
     assert read_summary(tmp_path / "log.ctxrel")["requests"]["not_needed"] == 1
 
@@ -670,7 +682,7 @@ def test_names_that_are_no_text(write_log: WriteLog, tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/b\xffd.jsonl"
     os.rename(log, odd)  # noqa: PTH104  # the name is bytes
     done = subprocess.run([sys.executable, "-m", "ctxrel.cli", "run", odd, "-m", "offline", "-o", "out"], check=False)
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert read_summary(tmp_path / "out")["input"]["files"][0].endswith("b\ufffdd.jsonl")
 
 
@@ -920,7 +932,7 @@ def test_a_summary_that_was_edited(
 def test_a_finished_run_with_a_failure_is_raised(ctxrel: RunCommand, write_log: WriteLog) -> None:
     """A finished run that holds an error row does not stand where the first failure is to end the run."""
     log = write_log([*records(3), {"question": "q?", "contexts": 5}])
-    assert ctxrel("run", log, "-m", "offline").returncode == 0
+    assert ctxrel("run", log, "-m", "offline").returncode == 3
     assert ctxrel("run", log, "-m", "offline", "--raise-on-failure").returncode == 1
     log.write_text(log.read_text().replace('"contexts": 5', '"contexts": []'.replace("[]", "7")))
     assert UNCHANGED not in ctxrel("run", log, "-m", "offline").stderr
@@ -938,7 +950,7 @@ def test_a_record_that_hangs(
     log = write_log([*slow, *rest] if place == "first" else [*rest, *slow])
     for _ in range(2):
         done = ctxrel(*live(server, log, "--timeout", "0.3", "--attempts", "2"))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
         kinds = [row["error"] and row["error"]["kind"] for row in read_rows(tmp_path / "log.ctxrel")]
         assert sorted(filter(None, kinds)) == ["timeout"]
 
@@ -953,7 +965,7 @@ def test_records_that_always_fail(
     log = write_log(records(120))
     for _ in range(2):
         done = ctxrel(*live(server, log, "-c", "4", "--attempts", "2"))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
         assert sum(row["error"] is not None for row in read_rows(tmp_path / "log.ctxrel")) == 40
 
 

@@ -17,7 +17,8 @@ from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.paths import FieldPath
 from ctxrel.cli.records.sampling import Selection
 from ctxrel.cli.records.where import parse_condition
-from ctxrel.cli.runs.tally import Tally, effective_size, wilson_interval
+from ctxrel.cli.runs.tally import Tally
+from ctxrel.cli.statistics.intervals import effective_size, wilson_interval
 from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.errors import InputError, UsageError
 from ctxrel.evaluators.evaluator import Evaluation
@@ -190,7 +191,7 @@ def test_stratified(ctxrel: RunCommand, write_log: WriteLog) -> None:
         "by": "lang",
         "where": ["score!=0"],
         "drawn": 15,
-        "interval_of": "sample",
+        "interval_of": "population",
         "strata": {
             "en": {"population": 75, "drawn": 7},
             "ko": {"population": 24, "drawn": 7},
@@ -198,7 +199,11 @@ def test_stratified(ctxrel: RunCommand, write_log: WriteLog) -> None:
         },
     }
     block = summary["evaluators"]["context_relevance"]
-    assert block["interval_95"] == pytest.approx(wilson_interval(15 * block["score"], 15))
+    # All of 75 and of 24 records scored 1 as far as they were drawn, the single one 0.
+    assert block["score"] == pytest.approx(0.99)
+    n = 1 / (0.75**2 * (1 - 7 / 75) / 7 + 0.24**2 * (1 - 7 / 24) / 7)
+    assert block["interval_95"] == pytest.approx([*wilson_interval(0.99 * n, n)])
+    assert block["bounds_if_failed"] == pytest.approx([0.99, 0.99])
 
 
 def test_too_many_strata(write_log: WriteLog) -> None:

@@ -5,7 +5,8 @@ from statistics import fmean, variance
 import pytest
 
 from ctxrel.cli.console import duration, plain_table
-from ctxrel.cli.runs.tally import Tally, normal_interval, wilson_interval
+from ctxrel.cli.runs.tally import Tally, cluster_of
+from ctxrel.cli.statistics.intervals import normal_interval, wilson_interval
 from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.errors import Failure, FailureKind
 from ctxrel.evaluators.evaluator import Evaluation
@@ -75,3 +76,37 @@ def test_duration(seconds: float, text: str) -> None:
 def test_plain_table() -> None:
     """Columns line up."""
     assert plain_table(["a", "long"], [["xyz", "1"]]) == "a    long\nxyz  1\n"
+
+
+def test_questions_that_repeat() -> None:
+    """A question asked five times over tells as much as once; rows without a question tell each for itself."""
+    once, repeated, without = (Tally(load_evaluator("context_relevance")) for _ in range(3))
+    for number in range(40):
+        once.add(evaluated(number % 2, [True]), cluster=cluster_of(f"q{number}"))
+        for _ in range(5):
+            repeated.add(evaluated(number % 2, [True]), cluster=cluster_of(f"q{number}"))
+            without.add(evaluated(number % 2, [True]), cluster=cluster_of(""))
+    assert once.summary()["design_effect"] == without.summary()["design_effect"] == 1
+    assert repeated.summary()["design_effect"] == pytest.approx(5, rel=0.03)
+    assert repeated.interval == pytest.approx(once.interval, abs=0.003)
+    assert without.interval == pytest.approx(wilson_interval(100, 200))
+
+
+def test_strata_and_failures() -> None:
+    """Failed records of a stratum weigh as many as they stand for in the bounds, and are outside of the mean."""
+    tally = Tally(load_evaluator("context_relevance"), strata={"en": 900, "ko": 100})
+    for stratum, score in (("en", 1), ("en", 0), ("ko", 1), ("ko", None)):
+        failed = Outcome(failure=Failure(FailureKind.TIMEOUT, "t"))
+        tally.add(failed if score is None else evaluated(score, [True]), stratum=stratum)
+    assert tally.score == pytest.approx(0.9 * 0.5 + 0.1)
+    assert tally.bounds == pytest.approx((0.9 * 0.5 + 0.1 * 0.5, 0.9 * 0.5 + 0.1))
+
+
+def test_rows_without_a_score() -> None:
+    """A verdict that gives no score is in neither end of the bounds."""
+    tally = Tally(load_evaluator("context_relevance"))
+    tally.add(Outcome(evaluation=Evaluation(score=None, outputs={}, facts=(ContextFact((), (), 0, 0),))))
+    assert tally.bounds is None
+    tally.add(evaluated(1, [True]))
+    tally.add(Outcome(failure=Failure(FailureKind.TIMEOUT, "t")))
+    assert tally.bounds == (0.5, 1)

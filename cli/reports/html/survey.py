@@ -11,7 +11,7 @@ from ....evaluators.sentences import language_of
 from ...records.fields import optional
 from ...records.paths import FieldPath
 from ...records.where import plain_text
-from ...runs.tally import Interval, normal_interval, wilson_interval
+from ...statistics.intervals import Interval, normal_interval, wilson_interval
 from .detail import context_verdicts
 from .rows import Row
 

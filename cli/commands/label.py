@@ -1,0 +1,112 @@
+"""`ctxrel label`: labels by hand, for `ctxrel calibrate`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...evaluators.errors import UsageError
+from ...evaluators.evaluator import Evaluator, load_evaluator
+from ...evaluators.record import Record
+from ..console import harmless, write_error
+from ..records import Log, open_log
+from ..records.inputs import STDIN
+from ..reports.labelling import LabelFile, parse_label
+from . import options as opt
+
+EPILOG = "Example: ctxrel label sample_data/support_en.jsonl --labels labels.jsonl --sample 20"
+_SKIP, _QUIT = "s", "q"
+_ASKED = "label (y, n or a grade; s skips, q ends): "
+
+
+def label(
+    inputs: opt.Inputs,
+    *,
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Where labels are added, as JSON Lines.")],
+    evaluator: Annotated[
+        str, typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="Whose inputs are shown.")
+    ] = "context_relevance",
+    rater: Annotated[
+        str, typer.Option(metavar="NAME", help="The field of the label; another one for each rater.")
+    ] = "label",
+    question_field: opt.QuestionField = None,
+    contexts_field: opt.ContextsField = None,
+    answer_field: opt.AnswerField = None,
+    id_field: opt.IdField = None,
+    field: opt.OtherFields = None,
+    limit: opt.Limit = None,
+    where: opt.Where = None,
+    sample: opt.Sample = None,
+    seed: opt.Seed = 0,
+    sample_by: opt.SampleBy = None,
+) -> None:
+    """Label records by hand, without seeing what a judge said; go on another day with the same command.
+
+    A sample is drawn as `ctxrel run` draws it: with the same seed it is a part of a larger one.
+    """
+    if STDIN in inputs:
+        raise UsageError("labels are typed on standard input, where no log can be; name the log's file")
+    asked = load_evaluator(evaluator)
+    named = {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field}
+    fields = opt.parse_fields(named, field or [])
+    selection = opt.parse_selection(limit, where, sample, seed, sample_by)
+    log = open_log(inputs, fields, asked.inputs, selection=selection)
+    log.draw()
+    file = LabelFile(labels, rater)
+    given = _label_all(_usable(log, asked), asked, file)
+    write_error(f"{given:,} labelled; they are in {labels}")
+
+
+def _usable(log: Log, evaluator: Evaluator) -> Iterator[Record]:
+    """Records that have what is shown of them."""
+    for position in log.records():
+        record = position.record
+        if record.problem is None and not any(name in record.problems for name in evaluator.inputs):
+            yield record
+
+
+def _label_all(records: Iterator[Record], evaluator: Evaluator, file: LabelFile) -> int:
+    """How many were labelled before somebody had enough."""
+    done = file.known()
+    given = 0
+    for record in records:
+        if record.id in done:
+            continue
+        write_error(f"\n{evaluator.definition.description}\n\n{_shown(record, evaluator)}\n")
+        word = _ask()
+        if word == _QUIT:
+            break
+        label = parse_label(word)
+        if label is not None:
+            file.add(record.id, label)
+            done.add(record.id)
+            given += 1
+    return given
+
+
+def _shown(record: Record, evaluator: Evaluator) -> str:
+    """A record's inputs as a person reads them."""
+    parts = []
+    for name in evaluator.inputs:
+        value = record.input(name)
+        if isinstance(value, (list, tuple)):
+            parts += [f"{name} {place}: {item}" for place, item in enumerate(value, start=1)] or [f"{name}: none"]
+        else:
+            parts.append(f"{name}: {value}")
+    return harmless("\n\n".join(parts))
+
+
+def _ask() -> str:
+    """What was typed: a label, or that the record is skipped, or that this is enough; that too where nobody types."""
+    while True:
+        sys.stderr.write(_ASKED)
+        sys.stderr.flush()
+        line = sys.stdin.readline()
+        word = line.strip().lower()
+        if not line or word == _QUIT:
+            return _QUIT
+        if word == _SKIP or parse_label(word) is not None:
+            return word
+        write_error(f"{harmless(word)!r} is no label")

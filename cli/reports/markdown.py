@@ -1,0 +1,57 @@
+"""A run in a page of Markdown, for the job pages of CI servers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def markdown_summary(summary: Mapping[str, Any]) -> str:
+    """A heading, a table of the evaluators and one of the gates; no text of a record is in it."""
+    judge, counts = summary["judge"], summary["input"]
+    parts = [f"## ctxrel: {summary['status']}", ""]
+    if summary["error"]:
+        parts += [f"**{_cell(summary['error'])}**", ""]
+    drawn = f" of {counts['population']:,}" if counts["population"] != counts["records"] else ""
+    parts += [f"{counts['records']:,}{drawn} records, judged by {_cell(judge['description'])}.", ""]
+    rows = [
+        [
+            _cell(name),
+            _number(block["score"]),
+            _interval(block["interval_95"]),
+            f"{block['evaluated']:,}",
+            _errors(block),
+        ]
+        for name, block in summary["evaluators"].items()
+    ]
+    parts += _table(["evaluator", "score", "95 % interval", "evaluated", "errors"], rows)
+    if gates := summary["gates"]:
+        words = {True: "met", False: "**not met**", None: "not told"}
+        told = [
+            [_cell(gate["gate"]), _cell(gate["evaluator"]), words[gate["met"]], _cell(gate["message"])]
+            for gate in gates
+        ]
+        parts += ["", *_table(["gate", "evaluator", "", ""], told)]
+    return "\n".join(parts) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _cell(text: str) -> str:
+    """Text that stands for itself in a cell."""
+    for sign in "\\`*_|<>[]":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _interval(value: Sequence[float] | None) -> str:
+    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"
+
+
+def _errors(block: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in block["errors"].items()) or "none"

@@ -1,0 +1,100 @@
+"""The rows of finished runs, read back from their files."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...evaluators.errors import InputError
+from ..records.recognising import open_file
+from ..records.source import Row, printable
+from .summaries import SUMMARY, read_summary
+
+_COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
+_NEEDED = ("id", "evaluator", "score", "status")
+_NAMES = ("results.jsonl", "results.parquet", "results.jsonl.part", "results.parquet.part")
+"""Under which a folder holds its rows, if no summary names the file."""
+
+
+class Verdict(NamedTuple):
+    """A row, as far as it is compared."""
+
+    id: str
+    evaluator: str
+    score: float | None
+    """None where the record could not be judged, or the evaluator gives no score."""
+    error: str | None
+    """The kind of the error, None of a row that was evaluated."""
+    question: str
+    model: str | None
+    prompt: str | None
+    tokens: int
+    """Of the replies that the row was derived from, in and out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsFile:
+    """The rows of a run, and its summary where there is one beside them."""
+
+    name: str
+    """As the user gave it."""
+    path: Path
+    summary: Mapping[str, Any] | None
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """The rows in their order. Raises InputError."""
+        for row in open_file(self.path).rows(_COLUMNS):
+            yield _verdict(row)
+
+
+def open_results(given: Path) -> ResultsFile:
+    """The results in a run's folder, or in a file of rows. Raises InputError."""
+    if not given.is_dir():
+        if not given.exists():
+            raise InputError(f"no file {printable(given)!r}; name a run's folder or its results")
+        beside = given.parent / SUMMARY
+        summary = _own_summary(beside, given.name) if beside.is_file() else None
+        return ResultsFile(name=printable(given), path=given, summary=summary)
+    summary = read_summary(given) if (given / SUMMARY).exists() else None
+    named = [summary["results"]] if summary and summary.get("results") else []
+    for name in (*named, *_NAMES):
+        if (given / name).is_file():
+            return ResultsFile(name=printable(given), path=given / name, summary=summary)
+    raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[:2])}; name a run's folder")
+
+
+def _own_summary(path: Path, results: str) -> dict[str, Any] | None:
+    """The summary beside a file of rows, if it is that file's."""
+    try:
+        summary = read_summary(path)
+    except InputError:
+        return None
+    return summary if summary.get("results") == results else None
+
+
+def _verdict(row: Row) -> Verdict:
+    value = row.value
+    if value is None:
+        raise InputError(f"{row.problem}; results are rows as ctxrel run writes them")
+    for name in _NEEDED:
+        if name not in value:
+            raise InputError(f"{row.where}: no row of a run: it has no {name!r}")
+    score, error, usage = value["score"], value.get("error"), value.get("usage")
+    if score is not None and (isinstance(score, bool) or not isinstance(score, (int, float))):
+        raise InputError(f"{row.where}: the score is {score!r}, which is no number")
+    kind = str(error.get("kind")) if isinstance(error, dict) else "error"
+    counted = usage if isinstance(usage, dict) else {}
+    return Verdict(
+        id=str(value["id"]),
+        evaluator=str(value["evaluator"]),
+        score=score,
+        error=None if value["status"] == "evaluated" else kind,
+        question=str(value.get("question") or ""),
+        model=_text(value.get("model")),
+        prompt=_text(value.get("prompt")),
+        tokens=sum(counted.get(name) or 0 for name in ("input_tokens", "output_tokens")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
