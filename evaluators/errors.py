@@ -14,7 +14,8 @@ CtxrelError
 │   │   └── QuotaExhausted
 │   ├── OutputError          results or store cannot be written
 │   │   └── MemoryBusy       not now: another program holds the store
-│   └── RecordFailed         a record failed and the user asked to stop at the first one
+│   ├── RecordFailed         a record failed and the user asked to stop at the first one
+│   └── NotFinished          nothing is wrong, and the run is not at its end: the same command goes on
 └── OutputLocked             another run works at the same output
 
 Failure                      one record could not be judged: data, never the end of a run
@@ -85,6 +86,10 @@ class MemoryBusy(OutputError):
 
 class RecordFailed(RunError, ValueError):
     """A record failed and the user asked to stop at the first one."""
+
+
+class NotFinished(RunError):
+    """Nothing is wrong, and the run is not at its end: the same command goes on later."""
 
 
 class OutputLocked(CtxrelError):

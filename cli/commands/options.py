@@ -106,6 +106,15 @@ Explain = Annotated[
 RaiseOnFailure = Annotated[
     bool, typer.Option("--raise-on-failure", help="Stop at the first failed record; what was judged stays.")
 ]
+Batch = Annotated[
+    bool, typer.Option("--batch", help="Ask through the endpoint's Batch API: within a day, at half the price.")
+]
+NoWait = Annotated[
+    bool, typer.Option("--no-wait", help="With --batch: send and end with exit 75; the same command collects later.")
+]
+FinishLive = Annotated[
+    bool, typer.Option("--finish-live", help="With --batch: ask live for what the first batches leave.")
+]
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]

@@ -21,7 +21,8 @@ from ..records.carrying import Carrying
 from ..records.log import EVERYTHING, NOTHING, STDIN
 from ..records.sampling import Selection
 from ..records.source import printable
-from .folder import DEFAULT_STORE, check_folder, output_folder
+from .batching.progress import Counts
+from .folder import DEFAULT_STORE, STDOUT, check_folder, output_folder
 from .runner import GRACE_SECONDS, Course
 
 DEFAULT_TIMEOUT = 60.0
@@ -50,6 +51,12 @@ class RunOptions:
     tpm: float | None = None
     grace: float = GRACE_SECONDS
     insecure: bool = False
+    batch: bool = False
+    """Whether requests go through the Batch API."""
+    wait: bool = True
+    """Whether to wait for its batches."""
+    finish_live: bool = False
+    """Whether what one round of batches leaves is asked for live."""
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
     config: str | None = None
@@ -70,6 +77,9 @@ class Reporter(Protocol):
 
     def progress(self, course: Course, asker: Asker, *, ended: bool) -> None:
         """How far the run is."""
+
+    def batches(self, counts: Counts, *, ended: bool) -> None:
+        """How far the batches are that a run waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +110,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     evaluators = _load_evaluators(options)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
+    _check_batch(options, endpoint, local)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
@@ -111,6 +122,8 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
         if name not in needs:
             raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
+    if options.batch and log.size is None:
+        raise UsageError("--batch reads the log several times, and a pipe can be read once; write it to a file")
     check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -171,6 +184,20 @@ def _check_input_tokens(options: RunOptions, evaluators: Sequence[Evaluator]) ->
             )
 
 
+def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalModel | None) -> None:
+    if not options.batch:
+        for given, option in ((not options.wait, "--no-wait"), (options.finish_live, "--finish-live")):
+            if given:
+                raise UsageError(f"{option} says how to deal with batches; add --batch, or leave it out")
+        return
+    if endpoint is None:
+        raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
+    if local:
+        raise UsageError("a model file answers on this machine; leave out --batch")
+    if options.output == STDOUT:
+        raise UsageError("--batch keeps what it has sent in the folder of the run; name one with --output")
+
+
 def _find_endpoint(options: RunOptions) -> Endpoint:
     if not options.model:
         raise UsageError("--model is empty; name a model, or offline")
@@ -225,6 +252,9 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "attempts": options.attempts,
         "grace": options.grace,
         "insecure": options.insecure,
+        "batch": options.batch,
+        "wait": options.wait,
+        "finish_live": options.finish_live,
         "explain": options.explain,
         "max_input_tokens": options.max_input_tokens,
     }

@@ -12,7 +12,7 @@ import orjson
 from ...evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ...evaluators.replies import Reply, Usage
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE replies (
     key BLOB NOT NULL, number INTEGER NOT NULL, text TEXT, finish_reason TEXT NOT NULL, refusal TEXT, model TEXT,
@@ -26,13 +26,40 @@ CREATE TABLE failures (
 CREATE TABLE endpoints (address TEXT NOT NULL, model TEXT NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (address, model));
 CREATE TABLE runs (started REAL PRIMARY KEY, ended REAL, summary TEXT);
 """
+_BATCHES = """
+ALTER TABLE replies ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE batch_runs (
+    number INTEGER PRIMARY KEY, output TEXT NOT NULL, base_url TEXT NOT NULL, model TEXT NOT NULL,
+    api_key_env TEXT NOT NULL, insecure INTEGER NOT NULL,
+    begun REAL NOT NULL, ended REAL, surveyed INTEGER NOT NULL DEFAULT 0, rounds INTEGER NOT NULL DEFAULT 0,
+    most_tokens INTEGER
+);
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY, run INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, planned REAL NOT NULL,
+    requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, dialect TEXT NOT NULL,
+    file TEXT, batch TEXT, status TEXT, completed INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+    created REAL, ended REAL, cancelled INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
+    cached_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE batch_requests (
+    part INTEGER NOT NULL, key BLOB NOT NULL, prompt BLOB NOT NULL, room TEXT NOT NULL, outcome TEXT,
+    PRIMARY KEY (part, key)
+) WITHOUT ROWID;
+CREATE INDEX batch_requests_by_key ON batch_requests (key);
+"""
+_STEPS = (_SCHEMA, _BATCHES)
+"""From nothing to version 1, from there to version 2, and so on."""
 _FIND_REPLIES = """
-SELECT text, finish_reason, refusal, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens
+SELECT text, finish_reason, refusal, model, batch, input_tokens, output_tokens, cached_tokens, reasoning_tokens
 FROM replies WHERE key = ? ORDER BY number
 """
 _KEEP_REPLY = """
-INSERT INTO replies
-SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
+INSERT INTO replies (
+    key, number, text, finish_reason, refusal, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens,
+    received, batch
+)
+SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
 _FIND_FACTS = "SELECT facts FROM endpoints WHERE address = ? AND model = ?"
 _BUSY_SECONDS = 10.0
@@ -104,10 +131,10 @@ class Store:
     def _create(self) -> None:
         self._execute("BEGIN IMMEDIATE")  # two runs may open a new store at once
         ((version,),) = self._execute("PRAGMA user_version")
-        if version == 0:
-            for statement in _SCHEMA.split(";"):
+        for number, step in enumerate(_STEPS[version:], start=version + 1):
+            for statement in step.split(";"):
                 self._execute(statement)
-            self._execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._execute(f"PRAGMA user_version = {number}")
         self._execute("COMMIT")
         if version > SCHEMA_VERSION:
             raise OutputError(f"the store {str(self.path)!r} was written by a newer ctxrel; update ctxrel to use it")
@@ -119,20 +146,25 @@ class Store:
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         return [
-            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, usage=Usage(*usage))
-            for text, finish, refusal, model, *usage in rows
+            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, batch=bool(batch), usage=Usage(*usage))
+            for text, finish, refusal, model, batch, *usage in rows
         ]
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply. Raises MemoryBusy."""
-        values = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage, time.time(), key)
-        self._write(_KEEP_REPLY, values, wait=False)
+        said = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage)
+        self._write(_KEEP_REPLY, (*said, time.time(), reply.batch, key), wait=False)
 
     def failure(self, key: bytes) -> FailureKind | None:
         """Why the request failed when it was last asked, None where it did not."""
         with self._translated():
             rows = self._execute("SELECT kind FROM failures WHERE key = ?", (key,))
         return FailureKind(rows[0][0]) if rows else None
+
+    def last_failure(self, key: bytes) -> Failure | None:
+        """The same with its message."""
+        rows = self.rows("SELECT kind, message FROM failures WHERE key = ?", (key,))
+        return Failure(FailureKind(rows[0][0]), rows[0][1]) if rows else None
 
     def keep_failure(self, key: bytes, failure: Failure) -> None:
         """Note a failure; the request is asked again in the next run. Raises MemoryBusy."""
@@ -166,6 +198,23 @@ class Store:
         with self._translated():
             rows = self._db.execute("SELECT 1 FROM runs WHERE instr(summary, ?) LIMIT 1", (results_hash,)).fetchall()
         return bool(rows)
+
+    def rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """The rows of a statement, which waits for its turn. Raises OutputError."""
+        with self._translated():
+            return self._execute(statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside at once, or nothing of it. Raises OutputError."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(OutputError):
+                self.rows("ROLLBACK")
+            raise
+        self.rows("COMMIT")
 
     def close(self) -> None:
         """Close the file; everything written is already in it."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
-from ...evaluators.errors import RunError
+from ...evaluators.errors import NotFinished, RunError
 from ...evaluators.judges.asking import Asker
+from ...evaluators.replies import Usage
 from ..records.sampling import Sample, Selection
 from .runner import Course, Interrupted
 
@@ -42,13 +43,14 @@ class Setting:
 def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunError | None) -> dict[str, object]:
     """The summary as it goes into summary.json; `error` is why the run ended early.
 
-    `status` is `complete`, `interrupted` or `failed`; tokens are those this run paid for.
+    `status` is `complete`, `interrupted`, `pending` (batches are under way) or `failed`; tokens are those that this
+    run paid for.
     """
     ended = dt.datetime.now(dt.UTC)
     return {
         "schema": SCHEMA_VERSION,
         "version": version("ctxrel"),
-        "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
+        "status": _status(error),
         "error": str(error) if error else None,
         "results": setting.results,
         "results_hash": setting.results_hash,
@@ -78,6 +80,7 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "concurrency": asker.limiter.growth.summary(),
         "tokens": asker.usage._asdict(),
+        "batch": None,
         "cost": None,
         "timings": {
             "started": setting.started.isoformat(timespec="seconds"),
@@ -86,6 +89,23 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "configuration": setting.configuration,
     }
+
+
+def _status(error: RunError | None) -> str:
+    if error is None:
+        return "complete"
+    if isinstance(error, NotFinished):
+        return "pending"
+    return "interrupted" if isinstance(error, Interrupted) else "failed"
+
+
+def add_batches(
+    summary: dict[str, Any], block: dict[str, object], timings: list[dict[str, object]], usage: Usage
+) -> None:
+    """Tell in a summary of the batches of the run, and count what they have brought as paid by it."""
+    summary["batch"] = block
+    summary["timings"]["batches"] = timings
+    summary["tokens"] = Usage(**summary["tokens"]).plus(usage)._asdict()
 
 
 def _sample(setting: Setting) -> dict[str, object] | None:

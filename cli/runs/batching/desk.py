@@ -1,0 +1,231 @@
+"""Parts on their way through the endpoint: uploaded, made batches, watched; each step written down."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from hashlib import blake2b
+from pathlib import Path
+from typing import Protocol
+
+from ....evaluators.errors import NotFinished, RunError
+from ....evaluators.judges.batches.batch import Batch
+from ....evaluators.judges.batches.client import BatchClient
+from . import limits
+from .ledger import Ledger, part_file
+from .parts import OPEN, Part, State
+from .progress import Counts
+
+_RUN = "ctxrel_run"
+_PART = "ctxrel_part"
+_MUCH = 4
+"""A part of less than this share of the limit is not what fills it."""
+
+
+class Collect(Protocol):
+    """Who keeps what a batch that is over has brought."""
+
+    async def __call__(self, part: Part, batch: Batch) -> None:
+        """Keep it, and write down that the part is collected. Raises RunError."""
+
+
+class Desk:
+    """Carries parts on as far as they go, wherever an earlier command has left them."""
+
+    def __init__(
+        self,
+        client: BatchClient,
+        ledger: Ledger,
+        folder: Path,
+        collect: Collect,
+        *,
+        place: Path,
+        prompts: Collection[bytes],
+        warn: Callable[[str], None],
+        reserve: Callable[[Part], None] = lambda _: None,
+    ) -> None:
+        """`place` is the store: its batches are told from others by it. `prompts` are those that are asked now.
+
+        `reserve` is told of each part before it is paid for, again where it is tried again, and may raise RunError:
+        what it costs is too much.
+        """
+        self._client = client
+        self._ledger = ledger
+        self._folder = folder
+        self._collect = collect
+        self._prompts = prompts
+        self._warn = warn
+        self._reserve = reserve
+        self._began = time.time()
+        # The same for the same place, also where the store was lost.
+        self._run = blake2b(str(place.resolve()).encode(), digest_size=8).hexdigest()
+        self._strays: dict[str, Batch] = {}
+        self._foreign: set[int] = set()
+        self._freed = True
+        self._cancelled_before = {part.number for part in ledger.parts(under_way=True) if part.cancelled}
+        self._ended_by_user = False
+        self._alone: Counter[int] = Counter()
+
+    @property
+    def under_way(self) -> list[Part]:
+        """The parts that something is still to come of, also those of other runs that are waited for."""
+        foreign = [part for number in self._foreign if (part := self._ledger.part(number)).state in OPEN]
+        return self._ledger.parts(under_way=True) + foreign
+
+    @property
+    def held(self) -> bool:
+        """Whether a part waits for room."""
+        return any(part.state is State.HELD for part in self.under_way)
+
+    def counts(self) -> Counts:
+        """How far the batches are."""
+        parts = self.under_way
+        sent = [part for part in parts if part.state is State.SENT]
+        return Counts(
+            completed=sum(part.completed for part in sent),
+            failed=sum(part.failed for part in sent),
+            total=sum(part.requests for part in parts),
+            parts=len(sent),
+            held=len(parts) - len(sent),
+        )
+
+    def wait_for(self, part: Part) -> None:
+        """Wait for another run's part as well: it holds what is wanted here."""
+        self._foreign.add(part.number)
+
+    async def find_strays(self) -> None:
+        """Look for batches of this place that are not written down: their answer was lost, or the store.
+
+        Raises EndpointError where there is no Batch API.
+        """
+        async for batch in self._client.batches(time.time() - limits.HORIZON_SECONDS):
+            part_hash = batch.metadata.get(_PART)
+            ours = batch.metadata.get(_RUN) == self._run and isinstance(part_hash, str)
+            if ours and batch.status != "failed" and not self._ledger.knows(batch.id):
+                self._strays[str(part_hash)] = batch
+
+    async def submit(self, part: Part) -> None:
+        """Take a part to where it has a batch, or is held. What was sent already is found and not sent again."""
+        if await self._adopt(part):
+            return
+        if part.planned < self._began and not self._ledger.prompts(part) <= set(self._prompts):
+            await self._drop(part)  # nobody asks for it any more
+            return
+        if part.state is State.PLANNED:
+            uploaded = await self._upload(part)
+            if uploaded is None:
+                await self._drop(part)
+                return
+            part = uploaded
+        await self._create(part)
+
+    async def look(self) -> Counts:
+        """Carry all parts on, collect those that are over, find room for those that are held."""
+        for part in self.under_way:
+            if part.state is State.SENT:
+                await self.look_at(part)
+            elif part.state is not State.HELD:
+                await self.submit(part)
+        if self._ended_by_user:
+            raise NotFinished("its batches were cancelled; run the same command again to send what is left")
+        await self._find_room()
+        return self.counts()
+
+    async def look_at(self, part: Part) -> None:
+        """Ask how a batch is, and collect it if it is over."""
+        batch = await self._client.batch(str(part.batch))
+        if batch is None:
+            raise RunError(
+                f"the endpoint knows no batch {part.batch!r}: is the key another account's? if it is gone for good, "
+                "ctxrel batch cancel forgets it"
+            )
+        part = self._ledger.keep_batch(part, batch)
+        if batch.no_room:
+            await self._hold(part, batch.room)
+        elif batch.over:
+            self._freed = True
+            await self._collect(part, batch)
+            if part.file:
+                await self._client.delete_file(part.file)
+            self._ended_by_user |= part.cancelled and part.number not in self._cancelled_before
+
+    async def _adopt(self, part: Part) -> bool:
+        batch = self._strays.pop(part.hash, None)
+        if batch is None:
+            return False
+        self._warn(f"the batch {batch.id} with {part.requests:,} of these requests is there already; it is waited for")
+        if part.file and part.file != batch.input_file:
+            await self._client.delete_file(part.file)
+        self._forget_file(self._ledger.keep_batch(part, batch))
+        return True
+
+    async def _upload(self, part: Part) -> Part | None:
+        """The part with its file's id, None where its file is neither here nor there."""
+        name, since = f"ctxrel-{self._run}-{part.hash}.jsonl", part.planned - limits.SLACK_SECONDS
+        path = part_file(self._folder, part)
+        file = None
+        if part.planned < self._began:  # an earlier command may have come as far as this
+            file = await self._client.find_file(name, since)
+        if file is None:
+            if not path.is_file() or path.stat().st_size != part.bytes:
+                return None
+            file = await self._client.upload(path, name, since)
+        return self._ledger.move(part, State.UPLOADED, file=file)
+
+    async def _create(self, part: Part) -> None:
+        self._reserve(part)
+        file = str(part.file)
+
+        async def made() -> Batch | None:
+            async for batch in self._client.batches(part.planned - limits.SLACK_SECONDS):
+                if batch.input_file == file and batch.status != "failed" and not self._ledger.knows(batch.id):
+                    return batch
+            return None
+
+        batch = await made() if part.state is State.CREATING else None  # by a command that did not get the answer
+        part = self._ledger.move(part, State.CREATING)
+        batch = batch or await self._client.create(file, {_RUN: self._run, _PART: part.hash}, made)
+        if batch:
+            self._forget_file(self._ledger.keep_batch(part, batch))
+        else:
+            await self._hold(part, None)
+
+    async def _hold(self, part: Part, room: int | None) -> None:
+        """The account has no room for a part; `room` is what the endpoint says that there is for everybody."""
+        self._ledger.hold(part)
+        self._freed = False
+        if any(other.state is State.SENT and other.number != part.number for other in self.under_way):
+            return
+        self._alone[part.number] += 1
+        others_take_it = room is not None and part.tokens * _MUCH <= room
+        if part.requests == 1 or others_take_it:
+            if self._alone[part.number] > limits.ALONE_TRIES:
+                raise NotFinished(
+                    f"the account has no room for a batch of {part.requests:,} requests (about {part.tokens:,} tokens)"
+                    "; run the same command again when its other batches are done"
+                )
+            return
+        most = part.tokens // 2 if room is None else min(part.tokens // 2, room)
+        self._warn(f"the account has no room for a batch of about {part.tokens:,} tokens; smaller ones are made")
+        self._ledger.keep_most_tokens(most)
+        for other in self._ledger.parts(under_way=True):
+            if other.state is State.HELD and other.tokens > most and other.requests > 1:
+                await self._drop(other)
+
+    async def _find_room(self) -> None:
+        """Make a batch of a part that is held, once there may be room for it."""
+        parts = self.under_way
+        held = [part for part in parts if part.state is State.HELD]
+        sent = [part for part in parts if part.state is State.SENT]
+        if held and not any(part.status == "validating" for part in sent) and (self._freed or not sent):
+            await self.submit(held[0])
+
+    async def _drop(self, part: Part) -> None:
+        """Nothing of a part is paid for, and it is not sent."""
+        name, since = f"ctxrel-{self._run}-{part.hash}.jsonl", part.planned - limits.SLACK_SECONDS
+        if file := part.file or await self._client.find_file(name, since):
+            await self._client.delete_file(file)
+        self._ledger.give_back(part)
+        self._forget_file(part)
+
+    def _forget_file(self, part: Part) -> None:
+        part_file(self._folder, part).unlink(missing_ok=True)
