@@ -38,7 +38,8 @@ CREATE TABLE batches (
     number INTEGER PRIMARY KEY, run INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, planned REAL NOT NULL,
     requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, dialect TEXT NOT NULL,
     file TEXT, batch TEXT, status TEXT, completed INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
-    created REAL, ended REAL, cancelled INTEGER NOT NULL DEFAULT 0,
+    created REAL, ended REAL, cancelled INTEGER NOT NULL DEFAULT 0, company INTEGER NOT NULL DEFAULT 0,
+    refused INTEGER NOT NULL DEFAULT 0,
     input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
     cached_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0
 );

@@ -139,7 +139,7 @@ class BatchServer(LoopbackServer):
 
     def _paged(self, request: web.Request, items: list[dict[str, Any]]) -> Answer:
         """A page, newest first."""
-        items = items[::-1]
+        items.reverse()
         after = request.query.get("after")
         start = next((n + 1 for n, item in enumerate(items) if item["id"] == after), 0)
         most = min(self.page, int(request.query.get("limit", "20")))
@@ -200,7 +200,7 @@ class BatchServer(LoopbackServer):
     def _validate(self, batch: Batch) -> None:
         under_way = sum(b.tokens for b in self.batches.values() if b.status in ("in_progress", "finalizing"))
         wrong = [number for number, line in enumerate(batch.lines, start=1) if not _is_request(line)]
-        ids = [json.loads(line)["custom_id"] for line in batch.lines if line not in wrong]
+        ids = [] if wrong else [json.loads(line)["custom_id"] for line in batch.lines]
         if wrong or len(set(ids)) < len(ids):
             batch.failures = [{"code": "invalid_json_line", "message": "…", "line": wrong[0] if wrong else 1}]
         elif self.enqueued is not None and under_way + batch.tokens > self.enqueued:
@@ -212,11 +212,14 @@ class BatchServer(LoopbackServer):
 
     def _work(self, batch: Batch, most: int, code: str) -> None:
         """Answer the first requests; the rest goes into the error file."""
-        output, errors = [], []
+        output: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
         for number, text in enumerate(batch.lines):
             line = json.loads(text)
             if number >= most:
-                errors.append({"custom_id": line["custom_id"], "response": None, "error": {"code": code, "message": "…"}})
+                errors.append(
+                    {"custom_id": line["custom_id"], "response": None, "error": {"code": code, "message": "…"}}
+                )
                 continue
             answer = self.script(self._see(URL, {}, line["body"]))
             good = answer.status < 400

@@ -1,7 +1,6 @@
 """Parts on their way through the endpoint: uploaded, made batches, watched; each step written down."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection
 from hashlib import blake2b
 from pathlib import Path
@@ -63,7 +62,6 @@ class Desk:
         self._freed = True
         self._cancelled_before = {part.number for part in ledger.parts(under_way=True) if part.cancelled}
         self._ended_by_user = False
-        self._alone: Counter[int] = Counter()
 
     @property
     def under_way(self) -> list[Part]:
@@ -105,7 +103,8 @@ class Desk:
 
     async def submit(self, part: Part) -> None:
         """Take a part to where it has a batch, or is held. What was sent already is found and not sent again."""
-        if await self._adopt(part):
+        part = self._ledger.part(part.number)
+        if part.state not in OPEN or part.state is State.SENT or await self._adopt(part):
             return
         if part.planned < self._began and not self._ledger.prompts(part) <= set(self._prompts):
             await self._drop(part)  # nobody asks for it any more
@@ -119,15 +118,13 @@ class Desk:
         await self._create(part)
 
     async def look(self) -> Counts:
-        """Carry all parts on, collect those that are over, find room for those that are held."""
+        """Ask how all batches are, collect those that are over, and send what waits for its turn."""
         for part in self.under_way:
             if part.state is State.SENT:
                 await self.look_at(part)
-            elif part.state is not State.HELD:
-                await self.submit(part)
         if self._ended_by_user:
             raise NotFinished("its batches were cancelled; run the same command again to send what is left")
-        await self._find_room()
+        await self._send_waiting()
         return self.counts()
 
     async def look_at(self, part: Part) -> None:
@@ -169,7 +166,7 @@ class Desk:
             if not path.is_file() or path.stat().st_size != part.bytes:
                 return None
             file = await self._client.upload(path, name, since)
-        return self._ledger.move(part, State.UPLOADED, file=file)
+        return self._ledger.keep_file(part, file)
 
     async def _create(self, part: Part) -> None:
         self._reserve(part)
@@ -182,7 +179,8 @@ class Desk:
             return None
 
         batch = await made() if part.state is State.CREATING else None  # by a command that did not get the answer
-        part = self._ledger.move(part, State.CREATING)
+        company = sum(other.state is State.SENT for other in self.under_way)
+        part = self._ledger.keep_creating(part, company)
         batch = batch or await self._client.create(file, {_RUN: self._run, _PART: part.hash}, made)
         if batch:
             self._forget_file(self._ledger.keep_batch(part, batch))
@@ -191,14 +189,12 @@ class Desk:
 
     async def _hold(self, part: Part, room: int | None) -> None:
         """The account has no room for a part; `room` is what the endpoint says that there is for everybody."""
-        self._ledger.hold(part)
+        part = self._ledger.hold(part)
         self._freed = False
-        if any(other.state is State.SENT and other.number != part.number for other in self.under_way):
+        if not part.refused or part.company:
             return
-        self._alone[part.number] += 1
-        others_take_it = room is not None and part.tokens * _MUCH <= room
-        if part.requests == 1 or others_take_it:
-            if self._alone[part.number] > limits.ALONE_TRIES:
+        if part.requests == 1 or (room is not None and part.tokens * _MUCH <= room):  # others fill it
+            if part.refused > limits.ALONE_TRIES:
                 raise NotFinished(
                     f"the account has no room for a batch of {part.requests:,} requests (about {part.tokens:,} tokens)"
                     "; run the same command again when its other batches are done"
@@ -208,16 +204,19 @@ class Desk:
         self._warn(f"the account has no room for a batch of about {part.tokens:,} tokens; smaller ones are made")
         self._ledger.keep_most_tokens(most)
         for other in self._ledger.parts(under_way=True):
-            if other.state is State.HELD and other.tokens > most and other.requests > 1:
+            if other.state is not State.SENT and other.tokens > most and other.requests > 1:
                 await self._drop(other)
 
-    async def _find_room(self) -> None:
-        """Make a batch of a part that is held, once there may be room for it."""
+    async def _send_waiting(self) -> None:
+        """Carry on what has no batch yet: all of it, or one part at a time once the account was full."""
         parts = self.under_way
-        held = [part for part in parts if part.state is State.HELD]
         sent = [part for part in parts if part.state is State.SENT]
-        if held and not any(part.status == "validating" for part in sent) and (self._freed or not sent):
-            await self.submit(held[0])
+        waiting = [part for part in parts if part.state is not State.SENT]
+        if not self.held:
+            for part in waiting:
+                await self.submit(part)
+        elif not any(part.status == "validating" for part in sent) and (self._freed or not sent):
+            await self.submit(waiting[0])
 
     async def _drop(self, part: Part) -> None:
         """Nothing of a part is paid for, and it is not sent."""

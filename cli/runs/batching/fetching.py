@@ -10,7 +10,7 @@ from typing import Any
 from ....evaluators.deferring import Deferring
 from ....evaluators.errors import NotFinished, RunError
 from ....evaluators.judges.asking import Asker, Patience
-from ....evaluators.judges.batches.client import BatchClient
+from ....evaluators.judges.batches.client import BatchClient, Persistence
 from ....evaluators.judges.openai_chat import ChatJudge
 from ....evaluators.replies import Usage
 from ..plan import Plan, Reporter
@@ -42,7 +42,8 @@ class Fetching:
         self._judge = judge
         self._store = store
         self._reporter = reporter
-        self._client = BatchClient(endpoint)
+        persistence = Persistence(tries=limits.TRIES, first_wait=limits.FIRST_WAIT_SECONDS)
+        self._client = BatchClient(endpoint, persistence)
         sender = Sender(endpoint.base_url, endpoint.model, options.api_key_env, options.insecure)
         self._ledger = Ledger(store, str(self._folder.resolve()), sender)
         self.judging = Deferring(asker, store, store.last_failure, max_input_tokens=options.max_input_tokens)

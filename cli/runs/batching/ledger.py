@@ -14,7 +14,7 @@ from .parts import OPEN, OTHER_WAY, REPLIED, Part, Planned, State, Try
 
 _COLUMNS = (
     "number, run, hash, state, planned, requests, bytes, tokens, dialect, file, batch, status, completed, failed, "
-    "created, ended, cancelled, input_tokens, output_tokens, cached_tokens, reasoning_tokens"
+    "created, ended, company, refused, cancelled, input_tokens, output_tokens, cached_tokens, reasoning_tokens"
 )
 _OPEN = ", ".join(f"'{state}'" for state in OPEN)
 _PLAN = f"""
@@ -141,10 +141,15 @@ class Ledger:
         """Whether a batch is written down already."""
         return bool(self._store.rows("SELECT 1 FROM batches WHERE batch = ?", (batch,)))
 
-    def move(self, part: Part, state: State, *, file: str | None = None) -> Part:
-        """Write down how far a part has come."""
+    def keep_file(self, part: Part, file: str) -> Part:
+        """Write down that a part's file is at the endpoint."""
+        self._store.rows("UPDATE batches SET state = ?, file = ? WHERE number = ?", (State.UPLOADED, file, part.number))
+        return self.part(part.number)
+
+    def keep_creating(self, part: Part, company: int) -> Part:
+        """Write down that a batch is asked for, beside so many others."""
         self._store.rows(
-            "UPDATE batches SET state = ?, file = coalesce(?, file) WHERE number = ?", (state, file, part.number)
+            "UPDATE batches SET state = ?, company = ? WHERE number = ?", (State.CREATING, company, part.number)
         )
         return self.part(part.number)
 
@@ -157,12 +162,14 @@ class Ledger:
         """Nothing came of a part: its requests are wanted as if it had never been."""
         forget_part(self._store, part)
 
-    def hold(self, part: Part) -> None:
+    def hold(self, part: Part) -> Part:
         """Let go of a batch that the account had no room for; its file stays."""
         self._store.rows(
-            "UPDATE batches SET state = ?, batch = NULL, status = NULL, created = NULL, ended = NULL WHERE number = ?",
+            "UPDATE batches SET state = ?, batch = NULL, status = NULL, created = NULL, ended = NULL, "
+            "refused = refused + (company = 0) WHERE number = ?",
             (State.HELD, part.number),
         )
+        return self.part(part.number)
 
     def waiting(self, part: Part, key: bytes) -> tuple[bytes, Room] | None:
         """Prompt and room of a request that has no outcome yet; None where it has one, or is not of this part."""

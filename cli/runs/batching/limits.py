@@ -7,6 +7,9 @@ MOST_BYTES = 190_000_000
 FIRST_POLL_SECONDS = 1.0
 LONGEST_POLL_SECONDS = 60.0
 POLL_GROWTH = 1.5
+TRIES = 10
+"""At a call that fails with errors that may pass; with growing waits some five minutes."""
+FIRST_WAIT_SECONDS = 1.0
 ALONE_TRIES = 6
 """Waits for room for a batch that cannot be made smaller, while none of ours takes any."""
 HORIZON_SECONDS = 7 * 86400.0

@@ -52,6 +52,10 @@ class Part(NamedTuple):
     failed: int
     created: float | None
     ended: float | None
+    company: int
+    """Others of ours that were at the endpoint when its batch was asked for."""
+    refused: int
+    """How often the account had no room for it though no other of ours took any."""
     cancelled: bool
     """Whether `ctxrel batch cancel` has asked for its end."""
     usage: Usage
