@@ -15,19 +15,19 @@ from ..runs.folder import DEFAULT_STORE
 
 app = typer.Typer(
     help="See and cancel the batches of a run.", no_args_is_help=True, rich_markup_mode=None,
-    epilog="Example: ctxrel batch list log.ctxrel",
+    epilog="Example: ctxrel batch list support_en.ctxrel",
 )  # fmt: skip
 Place = Annotated[Path, typer.Argument(metavar="FOLDER|STORE", help="The output folder of a run, or a store.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-@app.command("list", epilog="Example: ctxrel batch list log.ctxrel")
+@app.command("list", epilog="Example: ctxrel batch list support_en.ctxrel")
 def list_batches(place: Place, *, json: AsJson = False) -> None:
     """List the batches that were sent, as they were when a run last asked for them."""
     _show(read_parts(_store_of(place)), json=json)
 
 
-@app.command("cancel", epilog="Example: ctxrel batch cancel log.ctxrel")
+@app.command("cancel", epilog="Example: ctxrel batch cancel support_en.ctxrel")
 def cancel(place: Place, *, json: AsJson = False) -> None:
     """Cancel the batches that are under way. What they have brought so far is paid, and the next run collects it."""
     parts = asyncio.run(cancel_parts(_store_of(place)))
