@@ -276,6 +276,11 @@ def test_run_again(server: BatchServer, write_log: WriteLog) -> None:
     assert batch(server, log, "-o", "out").returncode == 0
     assert [len(b.lines) for b in server.batches.values()] == [3, 1, 1]
     assert all(row["status"] == "evaluated" for row in read_rows(Path("out")))
+    Path("out/summary.json").unlink()
+    server.events.clear()
+    server.model_requests.clear()
+    assert batch(server, log, "-o", "out").returncode == 0
+    assert not server.events + server.model_requests
 
 
 @pytest.mark.parametrize("fate", ["expired", "failed", "cancelled"])

@@ -1,7 +1,7 @@
 """Parts on their way through the endpoint: uploaded, made batches, watched; each step written down."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
@@ -37,16 +37,19 @@ class Desk:
         folder: Path,
         collect: Collect,
         *,
+        open_judge: Callable[[], Awaitable[None]],
         place: Path,
         prompts: Collection[bytes],
         warn: Callable[[str], None],
         reserve: Callable[[Part], None] = lambda _: None,
     ) -> None:
-        """`place` is the store: its batches are told from others by it. `prompts` are those that are asked now.
+        """`open_judge` is called once, before anything is sent.
 
+        `place` is the store: its batches are told from others by it. `prompts` are those that are asked now.
         `reserve` is told of each part before it is paid for, again where it is tried again, and may raise RunError:
         what it costs is too much.
         """
+        self._open_judge: Callable[[], Awaitable[None]] | None = open_judge
         self._client = client
         self._ledger = ledger
         self._folder = folder
@@ -90,11 +93,15 @@ class Desk:
         """Wait for another run's part as well: it holds what is wanted here."""
         self._foreign.add(part.number)
 
-    async def find_strays(self) -> None:
-        """Look for batches of this place that are not written down: their answer was lost, or the store.
+    async def _open(self) -> None:
+        """Once: see that the endpoint serves the model and has a Batch API. Raises EndpointError."""
+        if self._open_judge:
+            open_judge, self._open_judge = self._open_judge, None
+            await open_judge()
+            await self._find_strays()
 
-        Raises EndpointError where there is no Batch API.
-        """
+    async def _find_strays(self) -> None:
+        """Look for batches of this place that are not written down: their answer was lost, or the store."""
         async for batch in self._client.batches(time.time() - limits.HORIZON_SECONDS):
             part_hash = batch.metadata.get(_PART)
             ours = batch.metadata.get(_RUN) == self._run and isinstance(part_hash, str)
@@ -103,6 +110,7 @@ class Desk:
 
     async def submit(self, part: Part) -> None:
         """Take a part to where it has a batch, or is held. What was sent already is found and not sent again."""
+        await self._open()
         part = self._ledger.part(part.number)
         if part.state not in OPEN or part.state is State.SENT or await self._adopt(part):
             return
@@ -120,6 +128,7 @@ class Desk:
     async def look(self) -> Counts:
         """Ask how all batches are, collect those that are over, and send what waits for its turn."""
         for part in self.under_way:
+            await self._open()
             if part.state is State.SENT:
                 await self.look_at(part)
         if self._ended_by_user:

@@ -54,6 +54,7 @@ class Fetching:
             self._ledger,
             self._folder,
             Collector(self._client, endpoint, judge, prompts, store, self._ledger, self._folder),
+            open_judge=judge.open,
             place=Path(plan.store or self._folder),
             prompts=prompts.keys(),
             warn=reporter.warn,
@@ -107,8 +108,6 @@ class Fetching:
 
     async def _fetch_all(self) -> None:
         try:
-            await self._judge.open()
-            await self._desk.find_strays()
             await self._desk.look()
             while not self._enough and await self._fetch():
                 pass
@@ -159,9 +158,8 @@ class Fetching:
                 if not self._plan.options.wait:
                     raise NotFinished(_pending(self._desk.under_way))
                 await asyncio.sleep(wait)
-                before, counts = counts, await self._desk.look()
-                grown = min(limits.LONGEST_POLL_SECONDS, wait * limits.POLL_GROWTH)
-                wait = grown if counts == before else limits.FIRST_POLL_SECONDS
+                wait = min(limits.LONGEST_POLL_SECONDS, wait * limits.POLL_GROWTH)
+                counts = await self._desk.look()
         finally:
             self._reporter.batches(counts, ended=True)
 

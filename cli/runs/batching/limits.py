@@ -14,7 +14,7 @@ ALONE_TRIES = 6
 """Waits for room for a batch that cannot be made smaller, while none of ours takes any."""
 HORIZON_SECONDS = 7 * 86400.0
 """How old a batch may be that is adopted; one ends within a day, its files stay for a month."""
-SLACK_SECONDS = 3600.0
+SLACK_SECONDS = 86400.0
 """By how much the clocks of two machines may differ."""
 LINES_AT_ONCE = 500
 """Replies that are kept in one transaction."""

@@ -226,7 +226,10 @@ class BatchClient:
         if meaning.kind not in _TRANSIENT:
             code = next(iter(sorted(Refusal(answer).codes)), "")
             shown = f", {code}" if code.replace("_", "").isalpha() else ""
-            raise EndpointError(f"{self._endpoint.base_url} did not take {what} (HTTP {answer.status}{shown})")
+            raise EndpointError(
+                f"{self._endpoint.base_url} did not take {what} (HTTP {answer.status}{shown}); "
+                "ctxrel batch cancel forgets what cannot be sent"
+            )
         return meaning
 
     def _batch(self, answer: Response) -> Batch:

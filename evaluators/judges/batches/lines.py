@@ -47,7 +47,7 @@ def read_line(line: bytes) -> Answered | None:
     if key is None or not isinstance(value, dict):
         return None
     response, error = value.get("response"), value.get("error")
-    if isinstance(response, dict) and type(response.get("status_code")) is int and not error:
+    if isinstance(response, dict) and type(response.get("status_code")) is int and response["status_code"]:
         return Answered(key, Response(response["status_code"], {}, orjson.dumps(response.get("body"))))
     return Answered(key, None, shown_code(error.get("code") if isinstance(error, dict) else None))
 
