@@ -12,8 +12,8 @@ import orjson
 from ...evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ...evaluators.replies import Reply, Usage
 
-SCHEMA_VERSION = 2
-_SCHEMA = """
+_VERSIONS = (
+    """
 CREATE TABLE replies (
     key BLOB NOT NULL, number INTEGER NOT NULL, text TEXT, finish_reason TEXT NOT NULL, refusal TEXT, model TEXT,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
@@ -25,8 +25,8 @@ CREATE TABLE failures (
 ) WITHOUT ROWID;
 CREATE TABLE endpoints (address TEXT NOT NULL, model TEXT NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (address, model));
 CREATE TABLE runs (started REAL PRIMARY KEY, ended REAL, summary TEXT);
-"""
-_BATCHES = """
+""",
+    """
 ALTER TABLE replies ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE batch_runs (
     number INTEGER PRIMARY KEY, output TEXT NOT NULL, base_url TEXT NOT NULL, model TEXT NOT NULL,
@@ -48,9 +48,10 @@ CREATE TABLE batch_requests (
     PRIMARY KEY (part, key)
 ) WITHOUT ROWID;
 CREATE INDEX batch_requests_by_key ON batch_requests (key);
-"""
-_STEPS = (_SCHEMA, _BATCHES)
-"""From nothing to version 1, from there to version 2, and so on."""
+""",
+)
+"""What makes a store of each version out of one of the version before."""
+SCHEMA_VERSION = len(_VERSIONS)
 _FIND_REPLIES = """
 SELECT text, finish_reason, refusal, model, batch, input_tokens, output_tokens, cached_tokens, reasoning_tokens
 FROM replies WHERE key = ? ORDER BY number
@@ -132,10 +133,11 @@ class Store:
     def _create(self) -> None:
         self._execute("BEGIN IMMEDIATE")  # two runs may open a new store at once
         ((version,),) = self._execute("PRAGMA user_version")
-        for number, step in enumerate(_STEPS[version:], start=version + 1):
+        for step in _VERSIONS[version:]:
             for statement in step.split(";"):
                 self._execute(statement)
-            self._execute(f"PRAGMA user_version = {number}")
+        if version < SCHEMA_VERSION:
+            self._execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self._execute("COMMIT")
         if version > SCHEMA_VERSION:
             raise OutputError(f"the store {str(self.path)!r} was written by a newer ctxrel; update ctxrel to use it")
