@@ -2,16 +2,17 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from ...evaluators.errors import UsageError
 from ..console import show_table, write_error, write_out
-from ..runs.batching.ledger import Sent
-from ..runs.batching.managing import cancel_parts, read_parts, state_of
 from ..runs.folder import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from ..runs.batching.ledger import Sent
 
 app = typer.Typer(
     help="See and cancel the batches of a run.", no_args_is_help=True, rich_markup_mode=None,
@@ -24,12 +25,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @app.command("list", epilog="Example: ctxrel batch list support_en.ctxrel")
 def list_batches(place: Place, *, json: AsJson = False) -> None:
     """List the batches that were sent, as they were when a run last asked for them."""
+    from ..runs.batching.managing import read_parts  # noqa: PLC0415  # other commands start without
+
     _show(read_parts(_store_of(place)), json=json)
 
 
 @app.command("cancel", epilog="Example: ctxrel batch cancel support_en.ctxrel")
 def cancel(place: Place, *, json: AsJson = False) -> None:
     """Cancel the batches that are under way. What they have brought so far is paid, and the next run collects it."""
+    from ..runs.batching.managing import cancel_parts  # noqa: PLC0415  # other commands start without
+
     parts = asyncio.run(cancel_parts(_store_of(place)))
     _show(parts, json=json)
     if parts and not json:
@@ -43,11 +48,11 @@ def _store_of(place: Path) -> Path:
     return path
 
 
-def _show(parts: list[Sent], *, json: bool) -> None:
+def _show(parts: "list[Sent]", *, json: bool) -> None:
     rows = [
         {
             "batch": sent.part.batch,
-            "state": state_of(sent.part),
+            "state": sent.part.described,
             "requests": sent.part.requests,
             "completed": sent.part.completed,
             "failed": sent.part.failed,

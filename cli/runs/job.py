@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...evaluators.errors import OutputError, RunError, UsageError
 from ...evaluators.judges.asking import Asker, Patience
@@ -19,7 +19,6 @@ from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Log
-from .batching.fetching import Fetching
 from .finished import finished_before, setting_hash
 from .folder import RESULTS, SUMMARY, make_folder, remove_summary
 from .lock import hold_lock
@@ -28,6 +27,9 @@ from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, add_batches, build_summary, summary_again, summary_bytes
+
+if TYPE_CHECKING:
+    from .batching.fetching import Fetching
 
 
 class Ending(NamedTuple):
@@ -102,13 +104,15 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
 
-def _make_fetching(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> Fetching | None:
+def _make_fetching(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> "Fetching | None":
     """What fetches replies before they are judged, None where they are asked for live."""
     judge = asker.judge
     if not plan.options.batch:
         return None
     if not isinstance(judge, ChatJudge):
         raise UsageError(f"the judge {judge.description} cannot be asked in batches; leave out --batch")
+    from .batching.fetching import Fetching  # noqa: PLC0415  # other runs start without
+
     return Fetching(plan, asker, judge, store, reporter)
 
 

@@ -63,16 +63,16 @@ class Collector:
         self._ledger.close_part(part, _left_over(batch))
 
     async def _read_file(self, part: Part, file: str) -> RunError | None:
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        if not await self._client.download(file, self._path):
-            return None
         error = None
         try:
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            if not await self._client.download(file, self._path):
+                return None
             with self._path.open("rb") as stream:
                 while lines := list(islice(stream, limits.LINES_AT_ONCE)):
                     error = self._keep(part, lines) or error
         except OSError as failed:
-            raise OutputError(f"cannot read {str(self._path)!r}: {failed.strerror}") from None
+            raise OutputError(f"cannot use {str(self._path)!r}: {failed.strerror}") from None
         finally:
             self._path.unlink(missing_ok=True)
         return error

@@ -18,13 +18,6 @@ def read_parts(path: Path) -> list[Sent]:
         return sent_parts(store)
 
 
-def state_of(part: Part) -> str:
-    """How far a part is, in a word."""
-    if part.state is State.SENT:
-        return part.status or "sent"
-    return f"{part.status}, collected" if part.state is State.COLLECTED else part.state.value
-
-
 async def cancel_parts(path: Path) -> list[Sent]:
     """Cancel what is under way; the parts that were, as they are now. Raises RunError and UsageError."""
     with closing(Store(path)) as store:

@@ -60,6 +60,13 @@ class Part(NamedTuple):
     """Whether `ctxrel batch cancel` has asked for its end."""
     usage: Usage
 
+    @property
+    def described(self) -> str:
+        """How far it is, for people."""
+        if self.state is State.SENT:
+            return self.status or "sent"
+        return f"{self.status}, collected" if self.state is State.COLLECTED else self.state.value
+
 
 class Planned(NamedTuple):
     """A request on its way into a part."""

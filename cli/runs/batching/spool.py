@@ -1,5 +1,6 @@
 """Requests on their way into parts: on the disk, no more than one part at a time."""
 
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -79,10 +80,9 @@ def forget_files(folder: Path, ledger: Ledger) -> None:
     """Remove request files that no open part needs, and the folder with the last of them."""
     place = folder / "batches"
     needed = {part_file(folder, part) for part in ledger.parts(under_way=True)}
-    if not place.is_dir():
-        return
-    for path in place.iterdir():
-        if path not in needed:
-            path.unlink(missing_ok=True)
-    if not needed:
-        place.rmdir()
+    with suppress(OSError):  # what cannot be removed is in nobody's way
+        for path in place.iterdir():
+            if path not in needed:
+                path.unlink(missing_ok=True)
+        if not needed:
+            place.rmdir()
