@@ -491,6 +491,29 @@ def test_interrupted(server: BatchServer, write_log: WriteLog) -> None:
     assert len(server.batches) == 1
 
 
+def test_raise_on_failure(server: BatchServer, write_log: WriteLog) -> None:
+    """The first record that failed ends the run when its row is written; all that was bought stays."""
+    log = write_log([*records(2), {**records(3)[2], "question": "refused?"}])
+    server.script = every_reply
+    done = batch(server, log, "-o", "out", "--raise-on-failure")
+    assert done.returncode == 1
+    assert "record 'r-2'" in done.stderr
+    assert "failed: refusal: the judge refused to answer" in done.stderr
+    server.script = judge_by_hash
+    assert batch(server, log, "-o", "out", "--raise-on-failure").returncode == 0
+    assert [len(b.lines) for b in server.batches.values()] == [3, 1]
+
+
+def test_a_folder_that_cannot_be_made(server: BatchServer, write_log: WriteLog) -> None:
+    """What cannot be written is a sentence, and nothing was sent."""
+    Path("out").mkdir()
+    Path("out/batches").write_text("no folder")
+    done = batch(server, write_log(records(2)), "-o", "out")
+    assert done.returncode == 1
+    assert "cannot make the folder 'out/batches'" in done.stderr
+    assert not server.batches
+
+
 def test_list_and_cancel(ctxrel: RunCommand, server: BatchServer, write_log: WriteLog) -> None:
     """Batches are listed, also as JSON; cancelled ones keep what they brought, and the next run sends the rest."""
     log = write_log(records(6))
