@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..evaluators.errors import BudgetReached, CtxrelError, GateNotMet, OutputLocked, UsageError
+from ..evaluators.errors import CtxrelError, GateNotMet, NotFinished, OutputLocked, UsageError
 from .commands import (
+    batch,
     calibrate,
     check,
     compare,
@@ -48,6 +49,7 @@ app.command("calibrate", epilog=calibrate.EPILOG)(calibrate.calibrate)
 app.command("label", epilog=label.EPILOG)(label.label)
 app.command("trend", epilog=trend.EPILOG)(trend.trend)
 app.command("init", epilog=init.EPILOG)(init.init)
+app.add_typer(batch.app, name="batch")
 app.add_typer(prompts.app, name="prompts")
 
 
@@ -73,7 +75,7 @@ def exit_code(error: CtxrelError) -> int:
     """The code of an error: 2 usage and input, 3 a gate, 75 try again later, 128 and its number a signal, else 1."""
     if isinstance(error, Interrupted):
         return 128 + error.number
-    if isinstance(error, (OutputLocked, BudgetReached)):
+    if isinstance(error, (OutputLocked, NotFinished)):
         return EXIT_NOT_FINISHED
     if isinstance(error, GateNotMet):
         return EXIT_GATE

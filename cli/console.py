@@ -12,6 +12,7 @@ import orjson
 
 from ..evaluators.costs.price import dollars, show_dollars
 from ..evaluators.judges.asking import Asker
+from .runs.batching.progress import Counts
 from .runs.runner import Course
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Reporter:
         self._started = time.monotonic()
         self._warned: set[str] = set()
         self._bar: _ProgressBar | None = None
+        self._told: Counts | None = None
+        self._next_line = 0.0
 
     def note(self, message: str) -> None:
         """Something worth knowing."""
@@ -86,6 +89,21 @@ class Reporter:
             write_error(progress_json(course, asker, seconds))
         elif self._kind is ProgressKind.PLAIN and not ended:
             write_error(progress_line(course, asker, seconds))
+
+    def batches(self, counts: Counts, *, ended: bool) -> None:
+        """How far the batches are that a run waits for."""
+        seconds = time.monotonic() - self._started
+        if self._kind is ProgressKind.BAR:
+            self._bar = self._bar or _ProgressBar()
+            self._bar.show("batches", counts.completed + counts.failed, counts.total, batches_line(counts, seconds))
+            if ended:
+                self._bar.close()
+                self._bar = None
+        elif self._kind is ProgressKind.JSON:
+            write_error(orjson.dumps({"batches": counts._asdict(), "seconds": round(seconds, 3)}).decode())
+        elif self._kind is ProgressKind.PLAIN and not ended and counts != self._told and seconds >= self._next_line:
+            self._told, self._next_line = counts, seconds + self.interval
+            write_error(batches_line(counts, seconds))
 
     def _line(self, message: str) -> None:
         if self._bar:
@@ -121,6 +139,9 @@ class _ProgressBar:
         facts = progress_line(course, asker, seconds)
         self._bar.update(self._task, total=total, completed=course.fraction or 0, facts=facts, refresh=True)
 
+    def show(self, what: str, done: int, total: int, facts: str) -> None:
+        self._bar.update(self._task, description=what, total=total or None, completed=done, facts=facts, refresh=True)
+
     def print(self, message: str) -> None:
         self._bar.console.print(message, markup=False, highlight=False)
 
@@ -143,6 +164,16 @@ def progress_line(course: Course, asker: Asker, seconds: float) -> str:
         parts.append(f"{course.fraction:.0%}")
         parts.append(f"{duration(seconds / course.fraction - seconds)} left")
     return ", ".join(parts)
+
+
+def batches_line(counts: Counts, seconds: float) -> str:
+    """Requests and batches in a line."""
+    parts = [f"batches under way: {counts.parts:,}, {counts.completed:,} of {counts.total:,} requests answered"]
+    if counts.failed:
+        parts.append(f"{counts.failed:,} failed")
+    if counts.held:
+        parts.append(f"{counts.held:,} wait for room")
+    return ", ".join([*parts, duration(seconds)])
 
 
 def progress_json(course: Course, asker: Asker, seconds: float) -> str:

@@ -15,7 +15,8 @@ CtxrelError
 │   ├── OutputError          results or store cannot be written
 │   │   └── MemoryBusy       not now: another program holds the store
 │   ├── RecordFailed         a record failed and the user asked to stop at the first one
-│   └── BudgetReached        what the run may spend is spent
+│   └── NotFinished          nothing is wrong, and the run is not at its end: the same command goes on
+│       └── BudgetReached    what the run may spend is spent
 ├── GateNotMet               the run is done, and its results are not as good as was asked for
 └── OutputLocked             another run works at the same output
 
@@ -89,7 +90,11 @@ class RecordFailed(RunError, ValueError):
     """A record failed and the user asked to stop at the first one."""
 
 
-class BudgetReached(RunError):
+class NotFinished(RunError):
+    """Nothing is wrong, and the run is not at its end: the same command goes on later."""
+
+
+class BudgetReached(NotFinished):
     """What the run may spend is spent."""
 
 

@@ -80,6 +80,9 @@ class Begun:
 class Judging:
     """Judges records with one judge and one memory."""
 
+    saves = True
+    """Whether replies that are remembered are money saved: earlier runs have paid them."""
+
     def __init__(self, asker: Asker, memory: Memory, *, max_input_tokens: int | None = None) -> None:
         """Records of more than `max_input_tokens`, the prompt included, are divided before they are asked about."""
         self.asker = asker

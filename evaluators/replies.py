@@ -37,6 +37,8 @@ class Reply:
     """The model's name as the endpoint returned it."""
     usage: Usage
     refusal: str | None = None
+    batch: bool = False
+    """Whether it was bought through a batch, at half the price."""
 
 
 def is_repaired(reply: Reply) -> bool:

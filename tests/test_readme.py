@@ -78,7 +78,8 @@ def test_defaults_in_the_table() -> None:
 def examples() -> list[str]:
     """The examples at the end of every command's help."""
     root = get_command(app)
-    commands = [root, *root.commands.values(), *root.commands["prompts"].commands.values()]  # type: ignore[attr-defined]
+    groups = [root.commands[name] for name in ("prompts", "batch")]  # type: ignore[attr-defined]
+    commands = [root, *root.commands.values(), *(each for group in groups for each in group.commands.values())]  # type: ignore[attr-defined]
     assert all(command.epilog.startswith("Example: ctxrel ") for command in commands)
     return list(dict.fromkeys(command.epilog.removeprefix("Example: ") for command in commands))
 

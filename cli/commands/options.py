@@ -156,6 +156,15 @@ MetricsFile = Annotated[
     typer.Option(metavar="FILE.prom", help="Write the summary as a Prometheus text file for node_exporter."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
+Batch = Annotated[
+    bool, typer.Option("--batch", help="Ask through the endpoint's Batch API: within a day, at half the price.")
+]
+NoWait = Annotated[
+    bool, typer.Option("--no-wait", help="With --batch: send and end with exit 75; the same command collects later.")
+]
+FinishLive = Annotated[
+    bool, typer.Option("--finish-live", help="With --batch: ask live for what the first batches leave.")
+]
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]

@@ -58,6 +58,9 @@ def run(
     attempts: opt.Attempts = 5,
     grace: opt.Grace = 30.0,
     insecure: opt.Insecure = False,
+    batch: opt.Batch = False,
+    no_wait: opt.NoWait = False,
+    finish_live: opt.FinishLive = False,
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
@@ -104,6 +107,9 @@ def run(
         prices=prices,
         grace=grace,
         insecure=insecure,
+        batch=batch,
+        wait=not no_wait,
+        finish_live=finish_live,
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
         config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
@@ -146,7 +152,12 @@ def show_ending(ending: Ending) -> None:
         for name, block in ending.summary["evaluators"].items()
     ]
     columns = ["evaluator", "score", "95 % interval", "evaluated", "errors"]
-    show_table(f"judge: {ending.summary['judge']['description']}", columns, rows, to_stderr=True)
+    if rows:
+        show_table(f"judge: {ending.summary['judge']['description']}", columns, rows, to_stderr=True)
+    if batch := ending.summary["batch"]:
+        write_error(f"requests in batches: {batch['requests']:,}; batches: {len(batch['parts']):,}")
+    if not ending.summary["results"] and ending.folder:
+        return
     requests, seconds = ending.summary["requests"], ending.summary["timings"]["seconds"]
     write_error(
         f"requests: {requests['sent']:,} sent, {requests['reused']:,} answered from the store, "

@@ -180,5 +180,5 @@ def _shown(judge: Judge, request: Request | None) -> object:
     if request is None:
         return None
     if isinstance(judge, (ChatJudge, DecisionsJudge)):
-        return orjson.loads(judge.preview(request))
+        return orjson.loads(judge.body(request))
     return {"messages": [request.prompt.system, request.user]}

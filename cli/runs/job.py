@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...evaluators.costs.budget import NOTHING, Budget
 from ...evaluators.costs.price import dollars, show_dollars
-from ...evaluators.errors import OutputError, RunError
+from ...evaluators.errors import OutputError, RunError, UsageError
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
 from ...evaluators.judges.endpoint import Api
@@ -33,8 +33,11 @@ from .pricing import spent_before
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
-from .summary import Setting, build_summary, summary_again, summary_bytes
+from .summary import Setting, add_batches, build_summary, summary_again, summary_bytes
 from .table import ResultsTable
+
+if TYPE_CHECKING:
+    from .batching.fetching import Fetching
 
 
 class Ending(NamedTuple):
@@ -92,14 +95,36 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         setting = make_setting(results=before["results"], results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
     else:
-        results = _make_results(plan)
-        course, error = await _judge_all(plan, asker, store, results, reporter)
-        setting = make_setting(results=results.name, results_hash=results.hash)
+        fetching = _make_fetching(plan, asker, store, reporter)
+        error = await fetching.run() if fetching else None
+        course, name, rows_hash = Course(tallies={}), None, None
+        if error is None:
+            results = _make_results(plan)
+            judging = fetching.judging if fetching and not options.finish_live else _make_judging(plan, asker, store)
+            course, error = await _judge_all(plan, judging, results, reporter)
+            name, rows_hash = results.name, results.hash
+            if fetching and not isinstance(error, (Interrupted, OutputError)):
+                fetching.end()
+        setting = make_setting(results=name, results_hash=rows_hash)
         summary = build_summary(course, asker, setting, error=error)
+        if fetching:
+            add_batches(summary, fetching.summary(), fetching.timings(), fetching.usage)
         keep_experience(plan, asker, store)
     summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
+
+
+def _make_fetching(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> "Fetching | None":
+    """What fetches replies before they are judged, None where they are asked for live."""
+    judge = asker.judge
+    if not plan.options.batch:
+        return None
+    if not isinstance(judge, ChatJudge):
+        raise UsageError(f"the judge {judge.description} cannot be asked in batches; leave out --batch")
+    from .batching.fetching import Fetching  # noqa: PLC0415  # other runs start without
+
+    return Fetching(plan, asker, judge, store, reporter)
 
 
 def _make_results(plan: Plan) -> Results:
@@ -109,13 +134,16 @@ def _make_results(plan: Plan) -> Results:
     return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)
 
 
+def _make_judging(plan: Plan, asker: Asker, store: Store) -> Judging:
+    return Judging(asker, store, max_input_tokens=plan.options.max_input_tokens)
+
+
 async def _judge_all(
-    plan: Plan, asker: Asker, store: Store, results: Results, reporter: Reporter
+    plan: Plan, judging: Judging, results: Results, reporter: Reporter
 ) -> tuple[Course, RunError | None]:
     """How far the run came, and why it ended early, None where it did not."""
     if plan.folder:
         remove_summary(plan.folder)
-    judging = Judging(asker, store, max_input_tokens=plan.options.max_input_tokens)
     runner = Runner(
         plan.log,
         plan.evaluators,
@@ -126,7 +154,7 @@ async def _judge_all(
         population=_population(plan.log),
         strata=_strata(plan.log),
     )
-    error = await _run_to_its_end(runner, results, asker, reporter)
+    error = await _run_to_its_end(runner, results, judging.asker, reporter)
     if plan.folder and not error:
         error = _leave_one_file(plan.folder, plan.options.format.file)
     if isinstance(error, Interrupted) and plan.store:

@@ -30,8 +30,9 @@ from ..records.inputs import STDIN
 from ..records.log import EVERYTHING, NOTHING
 from ..records.sampling import Selection
 from ..records.source import printable
+from .batching.progress import Counts
 from .columns import column_types
-from .folder import DEFAULT_STORE, Format, check_folder, expanded, output_folder
+from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
 from .pricing import shutdown_warning, tariff_for
 from .runner import GRACE_SECONDS, Course
@@ -66,6 +67,12 @@ class RunOptions:
     prices: Path | None = None
     grace: float = GRACE_SECONDS
     insecure: bool = False
+    batch: bool = False
+    """Whether requests go through the Batch API."""
+    wait: bool = True
+    """Whether to wait for its batches."""
+    finish_live: bool = False
+    """Whether what one round of batches leaves is asked for live."""
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
     format: Format = Format.JSONL
@@ -88,6 +95,9 @@ class Reporter(Protocol):
 
     def progress(self, course: Course, asker: Asker, *, ended: bool) -> None:
         """How far the run is."""
+
+    def batches(self, counts: Counts, *, ended: bool) -> None:
+        """How far the batches are that a run waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +152,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options, sending=sending)
     )
     tariff = tariff_for(endpoint, options.prices, options.caps)
+    _check_batch(options, endpoint, local)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
@@ -150,6 +161,8 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
     needs = needs_of(evaluators, options.fields)
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
+    if options.batch and log.size is None:
+        raise UsageError("--batch reads the log several times, and a pipe can be read once; write it to a file")
     if sending:
         check_folder(
             folder,
@@ -260,6 +273,20 @@ def _check_input_tokens(options: RunOptions, evaluators: Sequence[Evaluator]) ->
             )
 
 
+def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalModel | None) -> None:
+    if not options.batch:
+        for given, option in ((not options.wait, "--no-wait"), (options.finish_live, "--finish-live")):
+            if given:
+                raise UsageError(f"{option} says how to deal with batches; add --batch, or leave it out")
+        return
+    if endpoint is None:
+        raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
+    if local:
+        raise UsageError("a model file answers on this machine; leave out --batch")
+    if options.output == STDOUT:
+        raise UsageError("--batch keeps what it has sent in the folder of the run; name one with --output")
+
+
 def _find_endpoint(options: RunOptions, *, sending: bool) -> Endpoint:
     if not options.model:
         raise UsageError("--model is empty; name a model, or offline")
@@ -323,6 +350,9 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "attempts": options.attempts,
         "grace": options.grace,
         "insecure": options.insecure,
+        "batch": options.batch,
+        "wait": options.wait,
+        "finish_live": options.finish_live,
         "explain": options.explain,
         "max_input_tokens": options.max_input_tokens,
     }

@@ -43,9 +43,10 @@ def shutdown_warning(tariff: Tariff, today: dt.date) -> str | None:
 def spent_before(store: Store, tariff: Tariff, output: str, *, alone: bool) -> Amount:
     """What earlier runs of an output have spent, at today's prices."""
     total = Amount()
-    for model, usage in store.spent(output, alone=alone):
+    for model, batch, usage in store.spent(output, alone=alone):
         price = tariff.price_of(model)
-        total = total.plus(Amount(price.parts(usage).total if price else 0, usage.input_tokens + usage.output_tokens))
+        paid = price.paid(usage, batch=batch).total if price else 0
+        total = total.plus(Amount(paid, usage.input_tokens + usage.output_tokens))
     lost = store.unanswered(output)
     tokens = lost.input_tokens + lost.output_tokens
     most = tariff.price.bound(lost) if tariff.price else 0

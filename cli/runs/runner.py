@@ -20,7 +20,7 @@ from .tally import Tally, cluster_of
 
 GRACE_SECONDS = 30.0
 """How long what is in flight may take to finish once the run is to end."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AHEAD = 64
 _UNWRITTEN_ROWS = 4096
 _UNWRITTEN_BYTES = 32 << 20
@@ -216,7 +216,7 @@ class Runner:
         course.rows += 1
         course.fraction = line.fraction
         course.reused += outcome.reused
-        if outcome.found:
+        if outcome.found and self.judging.saves:
             self.judging.asker.budget.bill.saved_by_store += outcome.tariff.cost(outcome.found) or 0.0
         course.unasked += outcome.requests == 0 and outcome.evaluation is not None
         if outcome.model:
@@ -251,7 +251,7 @@ class Runner:
     async def _signals(self) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         # nohup ignores SIGHUP, and so does whoever it starts.
-        numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in numbers:
             loop.add_signal_handler(number, self._signalled, number)
         try:

@@ -36,21 +36,47 @@ CREATE TABLE experience (
     PRIMARY KEY (address, model, fingerprint)
 ) WITHOUT ROWID;
 """,
+    """
+ALTER TABLE replies ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE batch_runs (
+    number INTEGER PRIMARY KEY, output TEXT NOT NULL, base_url TEXT NOT NULL, model TEXT NOT NULL,
+    api_key_env TEXT NOT NULL, insecure INTEGER NOT NULL,
+    begun REAL NOT NULL, ended REAL, surveyed INTEGER NOT NULL DEFAULT 0, rounds INTEGER NOT NULL DEFAULT 0,
+    most_tokens INTEGER
+);
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY, run INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, planned REAL NOT NULL,
+    requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, dialect TEXT NOT NULL,
+    file TEXT, batch TEXT, status TEXT, completed INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+    created REAL, ended REAL, cancelled INTEGER NOT NULL DEFAULT 0, company INTEGER NOT NULL DEFAULT 0,
+    refused INTEGER NOT NULL DEFAULT 0,
+    input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
+    cached_tokens INTEGER NOT NULL DEFAULT 0, reasoning_tokens INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE batch_requests (
+    part INTEGER NOT NULL, key BLOB NOT NULL, prompt BLOB NOT NULL, room TEXT NOT NULL, outcome TEXT,
+    PRIMARY KEY (part, key)
+) WITHOUT ROWID;
+CREATE INDEX batch_requests_by_key ON batch_requests (key);
+""",
 )
 """What makes a store of each version out of one of the version before."""
 SCHEMA_VERSION = len(_VERSIONS)
 _FIND_REPLIES = """
-SELECT text, finish_reason, refusal, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens
+SELECT text, finish_reason, refusal, model, batch, input_tokens, output_tokens, cached_tokens, reasoning_tokens
 FROM replies WHERE key = ? ORDER BY number
 """
 _KEEP_REPLY = """
-INSERT INTO replies
-SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
+INSERT INTO replies (
+    key, number, text, finish_reason, refusal, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens,
+    received, run, batch
+)
+SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
 _SPENT = """
-SELECT model, sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(reasoning_tokens) FROM replies
+SELECT model, batch, sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(reasoning_tokens) FROM replies
 WHERE run IN (SELECT started FROM runs WHERE output = ?) OR (run IS NULL AND ?)
-GROUP BY model, input_tokens >= ?
+GROUP BY model, batch, input_tokens >= ?
 """
 _UNANSWERED = """
 SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM unanswered
@@ -82,6 +108,7 @@ class Store:
         self.path = path
         self._reading = reading
         self._run: float | None = None
+        self._find_replies = _FIND_REPLIES
         self.notice: str | None = None
         """What the user should know of it."""
         with self._translated():
@@ -145,30 +172,37 @@ class Store:
 
     def _check_version(self) -> None:
         ((version,),) = self._execute("PRAGMA user_version")
+        if version < SCHEMA_VERSION:  # of one that is only read
+            self._find_replies = _FIND_REPLIES.replace(" batch,", " 0,")
         if version > SCHEMA_VERSION:
             raise OutputError(f"the store {str(self.path)!r} was written by a newer ctxrel; update ctxrel to use it")
 
     def replies(self, key: bytes) -> list[Reply]:
         """All replies to a request, in the order of their arrival."""
         try:  # not by the context manager: this is asked for every record
-            rows = self._execute(_FIND_REPLIES, (key,))
+            rows = self._execute(self._find_replies, (key,))
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         return [
-            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, usage=Usage(*usage))
-            for text, finish, refusal, model, *usage in rows
+            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, batch=bool(batch), usage=Usage(*usage))
+            for text, finish, refusal, model, batch, *usage in rows
         ]
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply. Raises MemoryBusy."""
         told = (reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage)
-        self._write(_KEEP_REPLY, (key, *told, time.time(), self._run, key), wait=False)
+        self._write(_KEEP_REPLY, (key, *told, time.time(), self._run, reply.batch, key), wait=False)
 
     def failure(self, key: bytes) -> FailureKind | None:
         """Why the request failed when it was last asked, None where it did not."""
         with self._translated():
             rows = self._execute("SELECT kind FROM failures WHERE key = ?", (key,))
         return FailureKind(rows[0][0]) if rows else None
+
+    def last_failure(self, key: bytes) -> Failure | None:
+        """The same with its message."""
+        rows = self.rows("SELECT kind, message FROM failures WHERE key = ?", (key,))
+        return Failure(FailureKind(rows[0][0]), rows[0][1]) if rows else None
 
     def keep_failure(self, key: bytes, failure: Failure) -> None:
         """Note a failure; the request is asked again in the next run. Raises MemoryBusy."""
@@ -196,8 +230,8 @@ class Store:
         self._write("INSERT OR REPLACE INTO runs (started, output) VALUES (?, ?)", (started, output))
         self._run = started
 
-    def spent(self, output: str, *, alone: bool) -> list[tuple[str | None, Usage]]:
-        """Tokens that the runs of an output have paid for, by the model's name as the endpoint returned it.
+    def spent(self, output: str, *, alone: bool) -> list[tuple[str | None, bool, Usage]]:
+        """Tokens that the runs of an output have paid for, by the model as it was named, and by batches apart.
 
         Long prompts, which may have another price, stand apart from short ones.
 
@@ -206,7 +240,7 @@ class Store:
         """
         with self._translated():
             rows = self._execute(_SPENT, (output, alone, LEAST_CACHED))
-        return [(model, Usage(*usage)) for model, *usage in rows]
+        return [(model, bool(batch), Usage(*usage)) for model, batch, *usage in rows]
 
     def unanswered(self, output: str) -> Usage:
         """The most that attempts of an output's runs can have had in tokens which brought no reply."""
@@ -248,6 +282,23 @@ class Store:
         with self._translated():
             rows = self._db.execute("SELECT 1 FROM runs WHERE instr(summary, ?) LIMIT 1", (results_hash,)).fetchall()
         return bool(rows)
+
+    def rows(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        """The rows of a statement, which waits for its turn. Raises OutputError."""
+        with self._translated():
+            return self._execute(statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside at once, or nothing of it. Raises OutputError."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(OutputError):
+                self.rows("ROLLBACK")
+            raise
+        self.rows("COMMIT")
 
     def close(self) -> None:
         """Close the file; everything written is already in it."""

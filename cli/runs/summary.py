@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
-from ...evaluators.errors import BudgetReached, RunError
+from ...evaluators.errors import BudgetReached, NotFinished, RunError
 from ...evaluators.judges.asking import Asker
+from ...evaluators.replies import Usage
 from ..records.sampling import Sample, Selection
 from .runner import Course, Interrupted
 
@@ -42,7 +43,8 @@ class Setting:
 def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunError | None) -> dict[str, object]:
     """The summary as it goes into summary.json; `error` is why the run ended early.
 
-    `status` is `complete`, `interrupted`, `budget` or `failed`; tokens and cost are those this run paid for.
+    `status` is `complete`, `interrupted`, `budget` (a cap is reached), `pending` (batches are under way) or `failed`;
+    tokens and cost are those that this run paid for.
     """
     ended = dt.datetime.now(dt.UTC)
     return {
@@ -79,6 +81,7 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "concurrency": asker.limiter.growth.summary(),
         "tokens": asker.usage._asdict(),
+        "batch": None,
         "cost": asker.budget.bill.summary(),
         "budget": asker.budget.summary(),
         "timings": {
@@ -93,7 +96,17 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
 def _status(error: RunError | None) -> str:
     if error is None:
         return "complete"
-    return {Interrupted: "interrupted", BudgetReached: "budget"}.get(type(error), "failed")
+    known = {Interrupted: "interrupted", BudgetReached: "budget", NotFinished: "pending"}
+    return known.get(type(error), "failed")
+
+
+def add_batches(
+    summary: dict[str, Any], block: dict[str, object], timings: list[dict[str, object]], usage: Usage
+) -> None:
+    """Tell in a summary of the batches of the run, and count what they have brought as paid by it."""
+    summary["batch"] = block
+    summary["timings"]["batches"] = timings
+    summary["tokens"] = Usage(**summary["tokens"]).plus(usage)._asdict()
 
 
 def _sample(setting: Setting) -> dict[str, object] | None:

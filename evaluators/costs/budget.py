@@ -87,10 +87,27 @@ class Budget:
         if self.exhausted:
             raise self.reached()
 
-    def bound(self, most: Usage) -> Amount:
-        """The most that a request can cost which has no more tokens than this."""
+    def check_batch(self, amount: Amount, requests: int) -> None:
+        """Raise BudgetReached where a batch of so many requests, which can cost so much, could pass a cap."""
+        caps, whole = self.caps, self.spent.plus(self.reserved).plus(amount)
+        if caps.cost is not None and whole.pico > round(caps.cost * PICO):
+            most, left = show_dollars(dollars(amount.pico)), caps.cost - dollars(whole.pico - amount.pico)
+            raise BudgetReached(
+                f"a batch of {requests:,} requests may cost up to {most}, and of --max-cost {caps.cost:g} no more than "
+                f"{show_dollars(max(0.0, left))} is free; run the same command once other batches are collected, with "
+                "a higher --max-cost, or without --batch"
+            )
+        if caps.tokens is not None and whole.tokens > caps.tokens:
+            raise BudgetReached(
+                f"a batch of {requests:,} requests may take up to {amount.tokens:,} tokens, more than is free of "
+                f"--max-tokens-total {caps.tokens}; run the same command once other batches are collected, with a "
+                "higher --max-tokens-total, or without --batch"
+            )
+
+    def bound(self, most: Usage, *, batch: bool = False) -> Amount:
+        """The most that requests can cost which have no more tokens than this, live or in a batch."""
         price = self.bill.tariff.price
-        return Amount(price.bound(most) if price else 0, most.input_tokens + most.output_tokens)
+        return Amount(price.bound(most, batch=batch) if price else 0, most.input_tokens + most.output_tokens)
 
     def reserve(self, amount: Amount) -> None:
         """A request leaves."""

@@ -73,9 +73,20 @@ class Price:
         """Picodollars by which a reply was cheaper for what the provider had in its prompt cache."""
         return min(usage.cached_tokens, usage.input_tokens) * (_rate(self.input) - _rate(self.cached_input))
 
-    def bound(self, most: Usage) -> int:
-        """Picodollars that a request with so many tokens can cost at most."""
-        return most.input_tokens * _rate(self.dearest_input) + most.output_tokens * _rate(self.output)
+    def bound(self, most: Usage, *, batch: bool = False) -> int:
+        """Picodollars that requests with so many tokens can cost at most, live or in a batch."""
+        live = most.input_tokens * _rate(self.dearest_input) + most.output_tokens * _rate(self.output)
+        return math.ceil(live * self.batch_share) if batch else live
+
+    def paid(self, usage: Usage, *, batch: bool) -> Parts:
+        """What a reply was paid with: less than by the list where it came from a batch."""
+        parts = self.parts(usage)
+        return Parts(*(round(part * self.batch_share) for part in parts)) if batch else parts
+
+    @property
+    def batch_share(self) -> float:
+        """The share of the price that is paid in a batch; all of it where that is not known."""
+        return 1.0 if self.batch is None else self.batch
 
     @property
     def dearest_input(self) -> float:

@@ -40,12 +40,12 @@ class Tariff:
         return dollars(total)
 
     def paid(self, reply: Reply) -> Parts | None:
-        """What a reply was paid with; None where its price is not known.
+        """What a reply was paid with, less in a batch; None where its price is not known.
 
-        Rows show the list price (`cost`): a discount on how a reply was bought, as in a batch, has its place here.
+        Rows show the list price (`cost`), so that they are the same however a reply was bought.
         """
         price = self.price_of(reply.model)
-        return price.parts(reply.usage) if price else None
+        return price.paid(reply.usage, batch=reply.batch) if price else None
 
 
 def find_tariff(base_url: str | None, host: str, model: str, own: PriceList | None) -> Tariff:

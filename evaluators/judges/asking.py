@@ -67,6 +67,16 @@ class Patience:
         """Seconds before the next try after `tries` failed ones."""
         return random.uniform(0, min(self.longest_wait, self.first_wait * 2 ** (tries - 1)))  # noqa: S311
 
+    def allows(self, failures: Sequence[FailureKind]) -> bool:
+        """Whether a request that has failed so is tried once more."""
+        last, limited = failures[-1], failures.count(FailureKind.RATE_LIMITED)
+        if len(failures) - limited >= self.attempts:
+            return False
+        if last is FailureKind.TRUNCATED:
+            return failures.count(last) == 1
+        invalid = failures.count(FailureKind.INVALID_REPLY)
+        return last in _RETRIED and limited <= self.rate_limits and invalid < self.invalid_replies
+
 
 class _Spent(Failure):
     """All tries at a record were made before anybody else had a turn."""
@@ -141,7 +151,7 @@ class Asker:
                         FailureKind.TRUNCATED, "the reply was cut, and no more room is to be had"
                     ) from failure
                 failures.append(failure.kind)
-                if isinstance(failure, _Spent) or not self._again(failures):
+                if isinstance(failure, _Spent) or not self._patience.allows(failures):
                     self._lose(failure)
                     raise
                 await self._wait(failure, failures)
@@ -315,15 +325,6 @@ class Asker:
     def _prove(self) -> None:
         self._answered = True
         self.limiter.open()
-
-    def _again(self, failures: list[FailureKind]) -> bool:
-        last, limited = failures[-1], failures.count(FailureKind.RATE_LIMITED)
-        if len(failures) - limited >= self._patience.attempts:
-            return False
-        if last is FailureKind.TRUNCATED:
-            return failures.count(last) == 1
-        invalid = failures.count(FailureKind.INVALID_REPLY)
-        return last in _RETRIED and limited <= self._patience.rate_limits and invalid < self._patience.invalid_replies
 
     async def _wait(self, failure: Failure, failures: list[FailureKind]) -> None:
         if isinstance(failure, RateLimited):  # the pause is everybody's; the jitter spreads those who waited

@@ -34,7 +34,7 @@ def reasons(model: str) -> bool:
     return bool(_REASONING.match(model))
 
 
-class _Room(Enum):
+class Room(Enum):
     """How long a reply may be."""
 
     WANTED = "as the parameters say"
@@ -46,7 +46,7 @@ class _Way(NamedTuple):
     """How a request is put."""
 
     dialect: Dialect
-    room: _Room
+    room: Room
 
 
 class _Body(NamedTuple):
@@ -106,7 +106,7 @@ class ChatJudge(EndpointJudge):
 
         Raises Failure and RunError.
         """
-        way = _Way(self.dialect, _Room.ENLARGED if enlarged else _Room.WANTED)
+        way = _Way(self.dialect, Room.ENLARGED if enlarged else Room.WANTED)
         while True:
             response = await self._send(request, way)
             if response.good:
@@ -120,22 +120,47 @@ class ChatJudge(EndpointJudge):
                 raise refusal.meaning(self._endpoint)
             way = other
 
+    def body(self, request: Request, room: Room = Room.WANTED) -> bytes:
+        """The JSON of a request as it is sent. Raises Failure (`truncated`) where no limit can be enlarged."""
+        return self._bytes(request, _Way(self.dialect, room))
+
+    def learn(self, response: Response, prompt: Prompt, room: Room, sent: Dialect) -> Room | None:
+        """The room for another try at a request of the dialect `sent` that was refused for a parameter of it.
+
+        None where no other way can help. From then on `body` asks in the dialect that was found, unless others were
+        answered in the one that was sent. Raises ParameterRefused.
+        """
+        other = self._adapt(Refusal(response), prompt, _Way(sent, room))
+        if other is None or (other.dialect is not sent and prompt in self._answered):
+            return None
+        news = other.dialect.changed_from(sent) - self.dialect.changed_from(sent)
+        if news:
+            for change in other.dialect.changes():
+                self._on_notice(change)
+            self.dialect = other.dialect
+        return other.room
+
+    def accepted(self, prompt: Prompt, sent: Dialect) -> None:
+        """Count a reply to a request of the dialect `sent`."""
+        if prompt not in self._answered and not sent.changed_from(self.dialect):
+            self._adopt(prompt, self.dialect)
+
     async def _send(self, request: Request, way: _Way) -> Response:
-        body = self._body(request.prompt, *way)
-        if way.room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
-            raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
+        body = self._bytes(request, way)
         self.sent += 1
-        return await self._transport.post("/chat/completions", _filled(body, request))
+        return await self._transport.post("/chat/completions", body)
 
-    def preview(self, request: Request) -> bytes:
-        """The body of a request as it would be sent now."""
-        return _filled(self._body(request.prompt, self.dialect, _Room.WANTED), request)
+    def _bytes(self, request: Request, way: _Way) -> bytes:
+        body = self._body(request.prompt, *way)
+        if way.room is Room.ENLARGED and not LIMITS & body.parameters.keys():
+            raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
+        return body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail
 
-    def _build_body(self, prompt: Prompt, dialect: Dialect, room: _Room) -> _Body:
+    def _build_body(self, prompt: Prompt, dialect: Dialect, room: Room) -> _Body:
         parameters = {
-            name: _doubled(value) if name in LIMITS and room is _Room.ENLARGED else value
+            name: _doubled(value) if name in LIMITS and room is Room.ENLARGED else value
             for name, value in dialect.parameters(self.parameters(prompt)).items()
-            if name not in LIMITS or room is not _Room.UNLIMITED
+            if name not in LIMITS or room is not Room.UNLIMITED
         }
         parameters |= dialect.format_of(prompt)
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": ""}]
@@ -155,8 +180,8 @@ class ChatJudge(EndpointJudge):
         """
         if not refusal.about_parameters:
             return None
-        if way.room is _Room.WANTED and refusal.limit_too_large:
-            return way._replace(room=_Room.UNLIMITED)
+        if way.room is Room.WANTED and refusal.limit_too_large:
+            return way._replace(room=Room.UNLIMITED)
         if refusal.too_long:
             return None
         sent = self._body(prompt, *way).parameters
@@ -165,7 +190,7 @@ class ChatJudge(EndpointJudge):
             self._cache_keys = False
             self._body.cache_clear()
             return way
-        if blamed is None or (way.room is _Room.ENLARGED and blamed in LIMITS):
+        if blamed is None or (way.room is Room.ENLARGED and blamed in LIMITS):
             return None
         if (
             blamed in self._explicit(prompt)
@@ -196,10 +221,6 @@ class ChatJudge(EndpointJudge):
     def _explicit(self, prompt: Prompt) -> set[str]:
         """The parameters somebody asked for by name, but for the limit, which has two."""
         return (self._endpoint.parameters.keys() | prompt.parameters.keys()) - LIMITS
-
-
-def _filled(body: _Body, request: Request) -> bytes:
-    return body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail
 
 
 def _doubled(limit: object) -> object:

@@ -73,7 +73,7 @@ class DecisionsJudge(EndpointJudge):
             self._on_answer()
         return reply
 
-    def preview(self, request: Request) -> bytes:
+    def body(self, request: Request) -> bytes:
         """The body of a request, without asking. Raises Failure."""
         asked = orjson.loads(replace_surrogates(request.user))
         if (number := len(asked["questions"])) > MOST_QUESTIONS:
@@ -81,7 +81,7 @@ class DecisionsJudge(EndpointJudge):
                 FailureKind.CONTEXT_TOO_LONG,
                 f"{number} predicates, which cannot be divided further; a request takes {MOST_QUESTIONS}",
             )
-        body = {
+        fields = {
             "model": self.model,
             **self.parameters(request.prompt),
             "input": [
@@ -93,10 +93,10 @@ class DecisionsJudge(EndpointJudge):
                 for name, predicate in asked["questions"].items()
             ],
         }
-        return orjson.dumps(body)
+        return orjson.dumps(fields)
 
     async def _send(self, request: Request) -> Response:
-        body = self.preview(request)
+        body = self.body(request)
         self.sent += 1
         return await self._transport.post(_PATH, body)
 

@@ -9,12 +9,13 @@ import os
 import re
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..errors import Failure, FailureKind, UsageError
+from ..errors import Failure, FailureKind, OutputError, UsageError
 from .endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 16 << 20
 """Bytes; no reply that could be read is longer."""
+_SLOWEST_UPLOAD = 100_000
+"""Bytes per second; a line that is slower needs a larger timeout."""
 _LATE_SECONDS = 0.5
 """A timer that fires so much too late tells that nothing was read for a while; for as long it is read on."""
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
@@ -62,26 +65,86 @@ class Transport:
         """What stands at a path. Raises Failure as `post` does."""
         return await self._send("GET", path, None)
 
+    async def delete(self, path: str) -> Response:
+        """Take away what stands at a path. Raises Failure as `post` does."""
+        return await self._send("DELETE", path, None)
+
+    async def upload(self, path: str, fields: Mapping[str, str], file: Path, name: str) -> Response:
+        """The answer to a form with a file, which is read as it is sent. Raises Failure as `post` does."""
+        import aiohttp  # noqa: PLC0415  # only a live run needs it
+
+        with file.open("rb") as stream:
+            form = aiohttp.FormData(dict(fields))
+            form.add_field("file", stream, filename=name, content_type="application/jsonl")
+            body = form()
+            seconds = self._endpoint.timeout + os.fstat(stream.fileno()).st_size / _SLOWEST_UPLOAD
+            return await self._send("POST", path, body, content_type=body.content_type, seconds=seconds)
+
+    async def download(self, path: str, target: Path) -> Response:
+        """The answer, without its body where it is a good one: that is in the file, however long it is.
+
+        The timeout is for each piece of it. Raises Failure as `post` does, OutputError where it cannot be written.
+        """
+        import aiohttp  # noqa: PLC0415  # only a live run needs it
+
+        pieces = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._endpoint.timeout, sock_read=self._endpoint.timeout
+        )
+        with self._translated(), open_private(target) as stream:
+            async with self._session.get(
+                self._base + path, proxy=self._endpoint.proxy, allow_redirects=False, timeout=pieces
+            ) as response:
+                answer = Response(response.status, response.headers, b"")
+                if not answer.good:
+                    return answer._replace(body=await _read(response))
+                async for chunk in response.content.iter_any():
+                    _write(stream, chunk)
+                return answer
+
     async def close(self) -> None:
         """Close this loop's connections; another request opens new ones."""
         if session := self._sessions.pop(asyncio.get_running_loop(), None):
             await session.close()
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> Response:
-        import aiohttp  # noqa: PLC0415  # only a live run needs it
-
-        session = self._sessions.get(asyncio.get_running_loop()) or self._open()
-        try:
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: "bytes | aiohttp.payload.Payload | None",
+        *,
+        content_type: str = "",
+        seconds: float | None = None,
+    ) -> Response:
+        seconds = seconds or self._endpoint.timeout
+        headers = {"Content-Type": content_type} if content_type else None
+        with self._translated(seconds):
             # Over everything, from the connection to the last byte: neither silence nor a trickle holds a slot.
             async with (
-                _timeout(self._endpoint.timeout),
-                session.request(
-                    method, self._base + path, data=body, proxy=self._endpoint.proxy, allow_redirects=False
+                _timeout(seconds),
+                self._session.request(
+                    method,
+                    self._base + path,
+                    data=body,
+                    headers=headers,
+                    proxy=self._endpoint.proxy,
+                    allow_redirects=False,
                 ) as response,
             ):
                 return Response(response.status, response.headers, await _read(response))
+
+    @contextmanager
+    def _translated(self, seconds: float | None = None) -> Iterator[None]:
+        import aiohttp  # noqa: PLC0415  # only a live run needs it
+
+        seconds = seconds or self._endpoint.timeout
+        try:
+            yield
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise translate(error, url=self._endpoint.base_url, seconds=self._endpoint.timeout) from error
+            raise translate(error, url=self._endpoint.base_url, seconds=seconds) from error
+
+    @property
+    def _session(self) -> "aiohttp.ClientSession":
+        return self._sessions.get(asyncio.get_running_loop()) or self._open()
 
     def _open(self) -> "aiohttp.ClientSession":
         import aiohttp  # noqa: PLC0415  # only a live run needs it
@@ -118,6 +181,22 @@ async def _timeout(seconds: float) -> AsyncIterator[None]:
             yield
         finally:
             timer.cancel()
+
+
+def open_private(path: Path) -> BinaryIO:
+    """A new file that its owner alone can read. Raises OutputError."""
+    try:
+        path.unlink(missing_ok=True)
+        return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))  # Path.open knows no opener
+    except OSError as error:
+        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def _write(stream: BinaryIO, data: bytes) -> None:
+    try:
+        stream.write(data)
+    except OSError as error:
+        raise OutputError(f"cannot write {str(stream.name)!r}: {error.strerror}") from None
 
 
 async def _read(response: "aiohttp.ClientResponse") -> bytes:

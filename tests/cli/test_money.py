@@ -277,8 +277,11 @@ def test_store_of_an_earlier_version(tmp_path: Path) -> None:
     store.begin_run(3.0, ".")
     store.keep_reply(b"l", Reply(text="{}", finish_reason="stop", model="n", usage=Usage(1, 1)))
     store.keep_unanswered(Usage(7, 8))
-    assert sorted(store.spent(".", alone=True)) == [("m", Usage(5, 6, 1, 2)), ("n", Usage(1, 1))]
-    assert store.spent(".", alone=False) == [("n", Usage(1, 1))]
+    assert sorted(store.spent(".", alone=True)) == [
+        ("m", False, Usage(5, 6, 1, 2)),
+        ("n", False, Usage(1, 1)),
+    ]
+    assert store.spent(".", alone=False) == [("n", False, Usage(1, 1))]
     assert store.spent("elsewhere", alone=False) == []
     assert (store.unanswered("."), store.unanswered("elsewhere")) == (Usage(7, 8), Usage())
     store.close()

@@ -165,6 +165,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
         "requests": {"sent": 1, "reused": 0, "not_needed": 1, "failed": {}},
         "concurrency": {"fixed": False, "lowest": 8, "highest": 8, "last": 8, "cuts": 0, "course": [[0.0, 8]]},
         "tokens": usage,
+        "batch": None,
         "cost": None,
         "budget": None,
     }

@@ -340,7 +340,7 @@ def test_prompt_cache_key() -> None:
 
     def body(prompt: Prompt, url: str = DEFAULT_BASE_URL) -> dict[str, object]:
         judge = ChatJudge(Endpoint(model="gpt-5-mini", base_url=url), concurrency=1)
-        found: dict[str, object] = json.loads(judge.preview(Request(prompt, "r")))
+        found: dict[str, object] = json.loads(judge.body(Request(prompt, "r")))
         return found
 
     key = body(PROMPT)["prompt_cache_key"]

@@ -129,6 +129,7 @@ class LoopbackServer:
         app.router.add_post("/v1/decisions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{model:.+}", self._show_model)
+        self._add_routes(app)
         # A client that has gone ends what is done for it: nothing hangs for ever.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
@@ -140,15 +141,21 @@ class LoopbackServer:
         await self._stop.wait()
         await runner.cleanup()
 
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
+    def _add_routes(self, app: web.Application) -> None:
+        """What else it serves."""
+
+    def _see(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Seen:
         key = json.dumps(body.get("messages") or [body["input"], body["questions"]])
-        seen = Seen(path=request.path, headers=dict(request.headers), body=body, number=self._counts[key])
+        seen = Seen(path=path, headers=headers, body=body, number=self._counts[key])
         self._counts[key] += 1
+        return seen
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        seen = self._see(request.path, dict(request.headers), await request.json())
         self.seen.append(seen)
         try:
             with self._counted():
-                return await _answer(request, self.script(seen))
+                return await answer_with(request, self.script(seen))
         except asyncio.CancelledError:
             return web.Response()  # to nobody
 
@@ -172,7 +179,7 @@ class LoopbackServer:
 
     async def _list_models(self, request: web.Request) -> web.StreamResponse:
         self.model_requests.append(request.path)
-        return await _answer(request, self.models)
+        return await answer_with(request, self.models)
 
     async def _show_model(self, request: web.Request) -> web.StreamResponse:
         self.model_requests.append(request.path)
@@ -180,11 +187,12 @@ class LoopbackServer:
         models = body["data"] if isinstance(body, dict) and "data" in body else []
         for model in models:
             if model["id"] == request.match_info["model"]:
-                return await _answer(request, Answer(body=model))
-        return await _answer(request, self.no_such_model if models else self.models)
+                return await answer_with(request, Answer(body=model))
+        return await answer_with(request, self.no_such_model if models else self.models)
 
 
-async def _answer(request: web.Request, answer: Answer) -> web.StreamResponse:
+async def answer_with(request: web.Request, answer: Answer) -> web.StreamResponse:
+    """Send an answer, with its delay and fault."""
     await asyncio.sleep(answer.delay)
     payload = json.dumps(answer.body).encode() if isinstance(answer.body, dict) else answer.body
     headers = {"Content-Type": "application/json", **answer.headers}
