@@ -22,6 +22,7 @@ ARROWS = {
     "cli.console": {"cli.runs", "evaluators"},
     "cli.runs": {"cli.records", "evaluators"},
     "cli.records": {"evaluators"},
+    "cli.testing": {"cli.commands", "cli.runs", "evaluators"},
     "evaluators": set[str](),
 }
 
