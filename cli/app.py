@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
-from .commands import init, prompts, run
+from .commands import doctor, init, prompts, run
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=run.EPILOG)(run.run)
 app.command("init", epilog=init.EPILOG)(init.init)
+app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.add_typer(prompts.app, name="prompts")
 
 

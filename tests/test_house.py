@@ -18,8 +18,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # From a room to those it may import, itself aside.
 ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
-    "cli.commands": {"cli.console", "cli.runs", "cli.records", "cli.reports", "evaluators"},
+    "cli.commands": {"cli.console", "cli.health", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
+    "cli.health": {"cli.runs", "evaluators"},
     "cli.runs": {"cli.records", "evaluators"},
     "cli.records": {"evaluators"},
     "cli.testing": {"cli.commands", "cli.runs", "evaluators"},
