@@ -14,6 +14,7 @@ from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.where import parse_condition
+from .completing import complete_evaluator, complete_model
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
@@ -33,11 +34,23 @@ Output = Annotated[
     ),
 ]
 Evaluators = Annotated[
-    list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
+    list[str],
+    typer.Option(
+        "-e",
+        "--evaluator",
+        metavar="NAME|FILE.yaml",
+        help="What is judged; repeatable.",
+        autocompletion=complete_evaluator,
+    ),
 ]
 Model = Annotated[
     str,
-    typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
+    typer.Option(
+        "-m",
+        "--model",
+        help="The judge; offline needs no key and no network, nor does a ./FILE.gguf.",
+        autocompletion=complete_model,
+    ),
 ]
 Service = Annotated[
     Api,
