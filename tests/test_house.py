@@ -21,6 +21,7 @@ ARROWS = {
     "cli.commands": {"cli.console", "cli.health", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
     "cli.health": {"cli.runs", "evaluators"},
+    "cli.reports": {"cli.runs", "cli.records", "evaluators"},
     "cli.runs": {"cli.records", "evaluators"},
     "cli.records": {"evaluators"},
     "cli.testing": {"cli.commands", "cli.runs", "evaluators"},
@@ -87,8 +88,9 @@ def test_dependencies_have_bounds_and_reasons() -> None:
     for group in (PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"].values()):
         for dependency in group:
             assert ">=" in dependency, dependency
-            (line,) = [line for line in lines if f'"{dependency}"' in line]
-            assert "#" in line, dependency
+            found = [line for line in lines if f'"{dependency}"' in line]
+            assert found, dependency
+            assert all("#" in line for line in found), dependency
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +102,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel(built: Path) -> None:
-    """The wheel owns one name, holds every module and every prompt, and no test."""
+    """The wheel owns one name, holds every module, every prompt and the schemas of logs, and no test."""
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith("top_level.txt"))) == b"ctxrel\n"
     shipped = {name for name in names if not name.startswith("ctxrel-")}
     ours = {f"ctxrel/{path.relative_to(ROOT)}" for path in modules()}
-    data = {f"ctxrel/prompts/{path.name}" for path in (ROOT / "prompts").glob("*.yaml")}
+    data = {f"ctxrel/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.yaml")}
+    data |= {f"ctxrel/cli/reports/html/{name}" for name in ("report.html", "report.css", "record.js", "list.js")}
     assert shipped == ours | data | {f"ctxrel/{room}/py.typed" for room in ROOMS}
 
 

@@ -13,7 +13,9 @@ from ..console import ProgressKind
 from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
+from ..records.schemas import find_schema
 from ..records.where import parse_condition
+from ..runs.folder import Format as ResultsFormat
 from .completing import complete_evaluator, complete_model
 from .config import CONFIG, load_config
 
@@ -21,7 +23,8 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT",
-        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
+        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders, globs, addresses; - is stdin.",
+        is_eager=True,  # the config file may stand beside them
     ),
 ]
 Output = Annotated[
@@ -33,6 +36,7 @@ Output = Annotated[
         help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
     ),
 ]
+Format = Annotated[ResultsFormat, typer.Option("--format", help="Format of the results in the folder.")]
 Evaluators = Annotated[
     list[str],
     typer.Option(
@@ -81,6 +85,14 @@ OtherFields = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
 ]
+Schema = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Fields as another tool writes them, as ragas; ctxrel schemas lists all."),
+]
+Records = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="The list in a JSON object that holds the records; found by default."),
+]
 Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")]
 Where = Annotated[
     list[str] | None,
@@ -127,11 +139,12 @@ RaiseOnFailure = Annotated[
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 Config = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help=f"Options in a file, {CONFIG} by default where it is there; the command line wins.",
+        help=f"Options in a file, by default {CONFIG} here or beside the log; the command line wins.",
         callback=load_config,
         is_eager=True,
     ),
@@ -178,8 +191,10 @@ def parse_parameters(given: list[str]) -> dict[str, object]:
     return parameters
 
 
-def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
-    """Fields from the options for single ones and from NAME=PATH. Raises UsageError."""
+def parse_fields(
+    named: dict[str, str | None], given: list[str], schema: str | None = None, records: str | None = None
+) -> Fields:
+    """Fields from the options for single ones, from NAME=PATH and from a schema's name. Raises UsageError."""
     paths = {name: FieldPath(path) for name, path in named.items() if path is not None}
     for text in given:
         name, equals, path = text.partition("=")
@@ -189,4 +204,9 @@ def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
             raise UsageError(f"the field of {name!r} is named twice")
         paths[name] = FieldPath(path)
     own = {name: paths.pop(name, None) for name in named}
-    return Fields(**own, others=paths)
+    return Fields(
+        **own,
+        others=paths,
+        schema=find_schema(schema) if schema is not None else None,
+        records=FieldPath(records) if records is not None else None,
+    )

@@ -10,6 +10,7 @@ from ...evaluators.judges.openai_decisions import DEFAULT_DECISIONS_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
+from ..runs.folder import Format
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
 from . import options as opt
@@ -22,6 +23,7 @@ def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
+    format_: opt.Format = Format.JSONL,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
     api: opt.Service = Api.CHAT,
@@ -36,6 +38,8 @@ def run(
     answer_field: opt.AnswerField = None,
     id_field: opt.IdField = None,
     field: opt.OtherFields = None,
+    schema: opt.Schema = None,
+    records: opt.Records = None,
     limit: opt.Limit = None,
     where: opt.Where = None,
     sample: opt.Sample = None,
@@ -70,8 +74,11 @@ def run(
         fields=opt.parse_fields(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
+            schema,
+            records,
         ),
         output=output,
+        format=format_,
         store=store,
         raise_on_failure=raise_on_failure,
         timeout=timeout,

@@ -22,6 +22,11 @@ class Carrying:
         """The top-level fields that are read for it beside others, None for all."""
         return None if self.whole else others | {path.top for path in self.keep}
 
+    @property
+    def names(self) -> list[str]:
+        """The further columns that rows have for it."""
+        return ["kept"] * bool(self.keep) + ["input"] * self.whole
+
     def of(self, row: Row) -> Mapping[str, object]:
         """Further columns for the rows of a record; null where it has nothing, or what JSON cannot hold."""
         carried: dict[str, object] = {}
@@ -31,6 +36,11 @@ class Carrying:
         if self.whole:
             carried["input"] = _written(row.value)
         return carried
+
+    def absent(self, rows: Sequence[Row]) -> list[FieldPath]:
+        """The single fields that none of some rows has, not even null."""
+        values = [row.value for row in rows if row.value is not None]
+        return [path for path in self.keep if not any(path.stands_in(value) for value in values)]
 
     def describe(self) -> dict[str, object]:
         """The same as JSON can hold it."""

@@ -1,7 +1,8 @@
 """A run's whole input: every file checked before the first record is judged."""
 
-import glob
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,16 +11,17 @@ from ...evaluators.record import Record
 from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
-from .recognising import SUFFIXES, open_file, open_pipe
+from .inputs import Found, find_inputs
+from .partition import PartitionedSource
+from .recognising import open_file, open_pipe, open_place
 from .sampling import Entry, Sample, Selection, draw
-from .source import Source
+from .shape import Wanted
+from .source import Row, Source
 
-STDIN = "-"
 STDIN_NAME = "<stdin>"
 EVERYTHING = Selection()
 NOTHING = Carrying()
 _NO_COLUMNS: Mapping[str, object] = {}
-_SHOWN = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 _PROBED = 50
 """Rows by which the fields of a file are recognised."""
 
@@ -37,12 +39,29 @@ class Position(NamedTuple):
 class Log:
     """Records of one or several files, in order."""
 
-    def __init__(self, parts: Sequence[tuple[Source, Layout]], selection: Selection, carrying: Carrying) -> None:
+    def __init__(
+        self,
+        parts: Sequence[tuple[Source, Layout]],
+        selection: Selection,
+        carrying: Carrying,
+        *,
+        tells_files: bool = False,
+        left_out: int = 0,
+    ) -> None:
+        """With `tells_files` rows have the name of their file; `left_out` files were found and not opened."""
         self.selection = selection
+        self.left_out = left_out
+        self.carried = ["file"] * tells_files + carrying.names
+        """The further columns of its rows."""
         self.sample: Sample | None = None
         """What was drawn, None before and where no sample is wanted."""
         self._carrying = carrying
         self._parts = parts
+
+    @property
+    def parts(self) -> Sequence[tuple[Source, Layout]]:
+        """The files, each with where it keeps what a record is made of."""
+        return self._parts
 
     @property
     def names(self) -> list[str]:
@@ -62,6 +81,19 @@ class Log:
             found.setdefault(layout.describe(), []).append(source.name)
         return found
 
+    def doubts(self) -> list[str]:
+        """A sentence for each field that is to go along and that no file has at its beginning."""
+        if not self._carrying.keep:
+            return []
+        rows = [row for source, _ in self._parts for row in _first_rows(source, self.selection)]
+        names = {key for row in rows for key in row.value or {}}
+        told = []
+        for path in self._carrying.absent(rows):
+            near = difflib.get_close_matches(path.text, names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            told.append(f"no record at the beginning has the field {path.text!r} of --keep{hint}")
+        return told
+
     def draw(self) -> None:
         """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
         if self.selection.sample:
@@ -73,7 +105,11 @@ class Log:
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carried(entry))
+
+    def _carried(self, entry: Entry) -> Mapping[str, object]:
+        others = self._carrying.of(entry.row)
+        return {"file": entry.file, **others} if "file" in self.carried else others
 
     def _entries(self) -> Iterator[Entry]:
         total = self.size
@@ -81,7 +117,7 @@ class Log:
         before = 0.0
         for source, layout in self._parts:
             for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
-                yield Entry(row, layout, index, (before + row.done) / total if total else None)
+                yield Entry(row, layout, index, (before + row.done) / total if total else None, source.name)
                 index += 1
             before += source.size or 0
 
@@ -95,39 +131,31 @@ def open_log(
     carrying: Carrying = NOTHING,
 ) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
-    sources = [open_pipe(STDIN_NAME, 0) if name == STDIN else open_file(Path(name)) for name in _expand(inputs)]
-    return Log([(source, _lay_out(source, fields, needs)) for source in sources], selection, carrying)
+    found = find_inputs(inputs)
+    chosen = found.that_could_hold(selection.where)
+    wanted = Wanted(fields.records, fields.schema.records if fields.schema else ())
+    sources = [_open(each, wanted) for each in chosen]
+    return Log(
+        [(source, _lay_out(source, fields, needs, selection)) for source in sources],
+        selection,
+        carrying,
+        tells_files=found.several,
+        left_out=len(found.files) - len(chosen),
+    )
 
 
-def _expand(inputs: Sequence[str]) -> list[str]:
-    if inputs.count(STDIN) > 1:
-        raise InputError("standard input (-) can be read only once")
-    return [name for given in inputs for name in _matches(given)]
+def _open(found: Found, wanted: Wanted) -> Source:
+    file = found.file
+    if file is None:
+        return open_pipe(STDIN_NAME, 0, wanted)
+    source = open_file(file, wanted) if isinstance(file, Path) else open_place(file, wanted)
+    return PartitionedSource(source, found.partition) if found.partition else source
 
 
-def _matches(given: str) -> list[str]:
-    path = Path(given)
-    if not given:
-        raise InputError("an input is empty text; is a variable unset?")
-    if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
-        return [given]
-    if path.is_dir():
-        found = sorted(
-            str(entry) for entry in path.iterdir() if entry.name.lower().endswith(SUFFIXES) and entry.is_file()
-        )
-        what = f"the folder {given!r} holds no {', '.join(_SHOWN)} file (folders in it are not read)"
-    else:
-        found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
-        what = f"no file {given!r}"
-    if not found:
-        raise InputError(f"{what}; check the path")
-    return found
-
-
-def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
-    """The layout by the first rows; a pipe is asked for no more of them than it takes."""
+def _lay_out(source: Source, fields: Fields, needs: Needs, selection: Selection) -> Layout:
+    """The layout by the first rows that are meant; a pipe is asked for no more of them than it takes."""
     if source.size is not None:
-        return find_layout(source.peek(_PROBED), fields, needs, source.name)
+        return find_layout(_first_rows(source, selection), fields, needs, source.name)
     for most in range(1, _PROBED):
         rows = source.peek(most)
         try:
@@ -136,3 +164,11 @@ def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
             if len(rows) < most:
                 raise
     return find_layout(source.peek(_PROBED), fields, needs, source.name)
+
+
+def _first_rows(source: Source, selection: Selection) -> list[Row]:
+    """The first rows that meet the conditions, the first ones of all where none does; of a pipe the very first."""
+    if source.size is None:
+        return source.peek(1)
+    met = islice(filter(selection.takes, source.rows()), _PROBED) if selection.where else ()
+    return list(met) or source.peek(_PROBED)

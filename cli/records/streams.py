@@ -3,12 +3,13 @@
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from pathlib import Path
+from pathlib import PurePath
 from typing import BinaryIO
 
 from ...evaluators.errors import InputError
 from .packing import packing_of, unpacked
-from .source import Row, printable
+from .place import Place
+from .source import Row
 
 Open = Callable[[], BinaryIO]
 """Gives the bytes of a log from their beginning; of a pipe it can be called once."""
@@ -19,30 +20,32 @@ BROKEN = (OSError, EOFError, zlib.error)
 
 
 class File:
-    """The bytes of a file, unpacked where it is packed."""
+    """The bytes at a place, unpacked where it is packed."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.name = printable(path)
-        self.size = path.stat().st_size
-        with path.open("rb") as stream:
+    def __init__(self, place: Place) -> None:
+        """Raises OSError."""
+        self.place = place
+        self.name = place.name
+        self.size = place.size
+        with place.open() as stream:
             self.packing = packing_of(stream.read(4))
         self._raw: BinaryIO | None = None
 
     @property
     def suffix(self) -> str:
         """`.jsonl` of `log.jsonl` and of `log.jsonl.gz`."""
-        path = self.path.with_suffix("") if self.packing else self.path
+        base = self.place.base
+        path = PurePath(base.stem) if self.packing else base
         return path.suffix.lower()
 
     def open(self) -> BinaryIO:
         """Its bytes from the beginning."""
-        self._raw = self.path.open("rb")
+        self._raw = self.place.open()
         return unpacked(self._raw, self.packing) if self.packing else self._raw
 
     def position(self) -> float:
         """Bytes of the file itself that are behind what was read last."""
-        return float(self._raw.tell()) if self._raw and not self._raw.closed else float(self.size)
+        return float(self._raw.tell()) if self._raw and not self._raw.closed else float(self.size or 0)
 
 
 class StreamedFile:
@@ -51,8 +54,9 @@ class StreamedFile:
     def __init__(self, file: File, read: Reader) -> None:
         self.name = file.name
         self.size: int | None = file.size
+        self.packing = file.packing
+        self.reader = read
         self._file = file
-        self._read = read
 
     def peek(self, most: int) -> list[Row]:
         """The first rows."""
@@ -61,7 +65,7 @@ class StreamedFile:
     def rows(self, columns: frozenset[str] | None = None) -> Iterator[Row]:  # noqa: ARG002  # an entry is read whole
         """All rows. Raises InputError."""
         try:
-            for row in self._read(self.name, self._file.open):
+            for row in self.reader(self.name, self._file.open):
                 knows = row.done and not self._file.packing
                 yield row if knows else row._replace(done=self._file.position())
         except BROKEN as error:
@@ -71,8 +75,10 @@ class StreamedFile:
 class StreamedPipe:
     """A stream that can be read once: what was peeked at comes again."""
 
-    def __init__(self, name: str, stream: BinaryIO, read: Reader) -> None:
+    def __init__(self, name: str, stream: BinaryIO, read: Reader, packing: str | None = None) -> None:
         self.name = name
+        self.packing = packing
+        self.reader = read
         self.size: int | None = None
         self._rest = self._translated(read(name, lambda: stream))
         self._seen: list[Row] = []

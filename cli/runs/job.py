@@ -22,13 +22,14 @@ from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from ..records import Log
 from .finished import finished_before, setting_hash
-from .folder import RESULTS, SUMMARY, make_folder, remove_summary
+from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_again, summary_bytes
+from .table import ResultsTable
 
 
 class Ending(NamedTuple):
@@ -77,20 +78,27 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         started=started,
     )
     before = folder and await finished_before(
-        folder, store, plan.log, same, failures_allowed=not options.raise_on_failure
+        folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
     )
     error = None
     if before:
         reporter.note("nothing has changed since the run that is here: its results stand")
-        setting = make_setting(results=RESULTS, results_hash=before["results_hash"])
+        setting = make_setting(results=before["results"], results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
     else:
-        results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
+        results = _make_results(plan)
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
+
+
+def _make_results(plan: Plan) -> Results:
+    if plan.folder is None:
+        return ResultsStream()
+    path = plan.folder / plan.options.format.file
+    return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)
 
 
 async def _judge_all(
@@ -110,9 +118,19 @@ async def _judge_all(
         population=_population(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
+    if plan.folder and not error:
+        error = _leave_one_file(plan.folder, plan.options.format.file)
     if isinstance(error, Interrupted) and plan.store:
         error = Interrupted(error.number, "; run the same command again to go on")
     return runner.course, error
+
+
+def _leave_one_file(folder: Path, name: str) -> OutputError | None:
+    try:
+        remove_other_results(folder, name)
+    except OutputError as error:
+        return error
+    return None
 
 
 def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]) -> OutputError | None:
@@ -144,6 +162,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         limit=selection.limit,
         sample=selection.describe(),
         carrying=options.carrying.describe(),
+        records=options.fields.records and options.fields.records.text,
         most=options.max_input_tokens,
     )
 

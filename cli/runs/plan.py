@@ -17,13 +17,17 @@ from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import OFFLINE, check_offline
 from ...evaluators.judges.openai_decisions import check_decisions
+from ...evaluators.outputs.columns import ColumnTypes
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
+from ..records.addresses import shown
 from ..records.carrying import Carrying
-from ..records.log import EVERYTHING, NOTHING, STDIN
+from ..records.inputs import STDIN
+from ..records.log import EVERYTHING, NOTHING
 from ..records.sampling import Selection
 from ..records.source import printable
-from .folder import DEFAULT_STORE, check_folder, output_folder
+from .columns import column_types
+from .folder import DEFAULT_STORE, Format, check_folder, expanded, output_folder
 from .runner import GRACE_SECONDS, Course
 
 DEFAULT_TIMEOUT = 60.0
@@ -56,6 +60,7 @@ class RunOptions:
     insecure: bool = False
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    format: Format = Format.JSONL
     config: str | None = None
     """The file that some of them came from."""
 
@@ -89,11 +94,15 @@ class Plan:
     """None where the rows go to standard output."""
     local: LocalModel | None = None
     """The model file behind the endpoint, if there is one."""
+    columns: ColumnTypes | None = None
+    """The columns of its rows, where they are written as a table."""
 
     @property
     def store(self) -> Path | None:
         """Where replies are kept; None where they are not."""
-        return self.options.store or (self.folder / DEFAULT_STORE if self.folder else None)
+        if self.options.store:
+            return expanded(self.options.store)
+        return self.folder / DEFAULT_STORE if self.folder else None
 
 
 def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
@@ -103,7 +112,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     """
     if options.api is Api.DECISIONS:
         check_decisions(options.model)
-    evaluators = _load_evaluators(options)
+    evaluators = load_evaluators(options.evaluators, explain=options.explain, api=options.api)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
     _check_input_tokens(options, evaluators)
@@ -112,24 +121,51 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
-    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
-    for name in options.fields.others:
-        if name not in needs:
-            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    needs = needs_of(evaluators, options.fields)
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
-    check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
-    for layout, names in log.layouts().items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        reporter.note(f"{names[0]}{more}: {layout}")
+    check_folder(
+        folder,
+        [shown(name) for name in options.inputs],
+        log.names,
+        chosen=options.output is not None,
+        note=reporter.note,
+    )
+    _tell_of(log, reporter)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
-    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local)
+    columns = _column_types(options, evaluators, log, folder)
+    plan = Plan(
+        options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local, columns=columns
+    )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
     if plan.store is None and endpoint:
         reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
     return plan
+
+
+def _column_types(
+    options: RunOptions, evaluators: Sequence[Evaluator], log: Log, folder: Path | None
+) -> ColumnTypes | None:
+    """The columns of a table's rows, None for JSON Lines. Raises UsageError."""
+    if options.format is Format.JSONL:
+        return None
+    if folder is None:
+        raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
+    return column_types(evaluators, log.carried)
+
+
+def _tell_of(log: Log, reporter: Reporter) -> None:
+    """Tell where its fields stand, and which of its files are not read."""
+    for layout, names in log.layouts().items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        reporter.note(f"{names[0]}{more}: {layout}")
+    for warning in log.doubts():
+        reporter.warn(warning)
+    if log.left_out:
+        given = " and ".join(map(str, log.selection.where))
+        reporter.note(f"{log.left_out:,} files in folders that do not meet --where {given} are left out")
 
 
 def _draw(log: Log, reporter: Reporter) -> None:
@@ -145,13 +181,23 @@ def _draw(log: Log, reporter: Reporter) -> None:
             )
 
 
-def _load_evaluators(options: RunOptions) -> list[Evaluator]:
-    for name in options.evaluators:
+def needs_of(evaluators: Sequence[Evaluator], fields: Fields) -> dict[str, str]:
+    """Kinds of all inputs of some evaluators, by name. Raises UsageError where a field is named that none needs."""
+    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
+    for name in fields.others:
+        if name not in needs:
+            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    return needs
+
+
+def load_evaluators(names: Sequence[str], *, explain: bool, api: Api = Api.CHAT) -> list[Evaluator]:
+    """The evaluators of names and files, which go together. Raises UsageError."""
+    for name in names:
         if "," in name and not Path(name).exists():
             several = " ".join(f"-e {part.strip()}" for part in name.split(","))
             raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
-    load = load_deciding_evaluator if options.api is Api.DECISIONS else load_evaluator
-    evaluators: list[Evaluator] = [load(name, explain=options.explain) for name in options.evaluators]
+    load = load_deciding_evaluator if api is Api.DECISIONS else load_evaluator
+    evaluators: list[Evaluator] = [load(name, explain=explain) for name in names]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
         raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
@@ -205,7 +251,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
     """What was in force, defaults and environment included; the name of the key's variable, never the key."""
     options, endpoint, local = plan.options, plan.endpoint, plan.local
     return {
-        "inputs": [printable(name) for name in options.inputs],
+        "inputs": [shown(printable(name)) for name in options.inputs],
         "evaluators": [printable(name) for name in options.evaluators],
         "model": options.model,
         "api": options.api,
@@ -222,11 +268,14 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             if (path := getattr(options.fields, name))
         }
         | {name: path.text for name, path in options.fields.others.items()},
+        "schema": options.fields.schema.name if options.fields.schema else None,
+        "records": options.fields.records.text if options.fields.records else None,
         "config": printable(options.config) if options.config else None,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         "output": printable(plan.folder) if plan.folder else None,
+        "format": options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,

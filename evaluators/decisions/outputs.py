@@ -7,6 +7,7 @@ from ..case import Case
 from ..figures import ContextFact
 from ..outputs.citations import Citations
 from ..outputs.claims import ANSWER, Claim, ClaimFact, ClaimFigures, Claims
+from ..outputs.columns import ColumnTypes, Scalar
 from ..outputs.output import Figures, Marks, Output, Range, Reply
 from .asking import PROBABILITIES, Decisions, fill_number, probability_column
 
@@ -93,6 +94,10 @@ class DecidedOutput:
     def empty(self) -> dict[str, object]:
         """Its columns in the row of a record that could not be judged."""
         raise NotImplementedError
+
+    def types(self) -> ColumnTypes:
+        """Those of the output, and a probability for each of its predicates."""
+        return {**self.output.types(), PROBABILITIES: [Scalar.NUMBER]}
 
     def marks(self, verdict: Probabilities, case: Case) -> Marks:
         """What a scoring rule sees."""
@@ -227,6 +232,10 @@ class DecidedBoolean(DecidedOutput):
     def empty(self) -> dict[str, object]:
         """Nulls."""
         return {self.name: None, probability_column(self.name): None}
+
+    def types(self) -> ColumnTypes:
+        """A truth value and its probability."""
+        return {**self.output.types(), probability_column(self.name): Scalar.NUMBER}
 
     def marks(self, verdict: Probabilities, case: Case) -> Marks:  # noqa: ARG002  # the verdict holds all
         """1 where it counts as true."""

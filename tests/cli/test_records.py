@@ -39,7 +39,7 @@ def read_for(needs: dict[str, str], *paths: str | Path, **fields: str) -> list[R
     """All records of a log; `fields` are paths by role, those of further inputs too."""
     named = {role: FieldPath(path) for role, path in fields.items()}
     own = {role: named.pop(role, None) for role in ("question", "contexts", "answer", "id")}
-    log = open_log([str(path) for path in paths], Fields(**own, others=named), needs)
+    log = open_log([str(path) for path in paths], Fields(**own, others=named, schema=None), needs)
     return [position.record for position in log.records()]
 
 
@@ -177,7 +177,7 @@ def test_absent(ctxrel: RunCommand) -> None:
     assert done.returncode == 2
     assert (
         done.stderr
-        == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow, .feather, .ipc file (folders in it are not read); check the path\n"
+        == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow, .feather, .ipc file (of folders in it those like date=2026-11-30 are read); check the path\n"
     )
     assert ctxrel("run", "-", "-", "-o", "x", "-m", "offline").returncode == 2
 
