@@ -2,10 +2,13 @@
 
 import io
 import os
+import shlex
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
 from .commands import doctor, init, inspect, prompts, report, run, schemas
@@ -16,8 +19,20 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_NOT_FINISHED = 75
 
+
+class _Commands(TyperGroup):
+    """The commands; who gives a log in the place of one is told the command."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401  # Typer's Click is vendored and has no public types
+        """The command that the arguments begin with."""
+        if args[0] not in self.commands and Path(args[0]).exists():
+            ctx.fail(f"{args[0]!r} is no command; to judge a log: ctxrel run {shlex.quote(args[0])}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="ctxrel",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
