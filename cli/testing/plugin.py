@@ -50,8 +50,14 @@ def _ctxrel(pytestconfig: pytest.Config) -> Iterator["ContextJudge"]:
     from .settings import judge_options, store_path  # noqa: PLC0415
 
     try:
-        judge = ContextJudge(judge_options(pytestconfig), store=store_path(pytestconfig))
+        settings = {name: _setting(pytestconfig, name) for name in SETTINGS}
+        judge = ContextJudge(judge_options(settings), store=store_path(settings, pytestconfig))
     except CtxrelError as error:
         pytest.fail(f"ctxrel: {error}", pytrace=False)
     yield judge
     judge.close()
+
+
+def _setting(config: pytest.Config, name: str) -> Any:  # noqa: ANN401  # of the type that its option has
+    given = config.getoption(f"ctxrel_{name}")
+    return config.getini(f"ctxrel_{name}") if given is None else given
