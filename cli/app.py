@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
-from .commands import doctor, init, inspect, prompts, report, run, schemas
+from ..evaluators.errors import BudgetReached, CtxrelError, OutputLocked, UsageError
+from .commands import doctor, estimate, init, inspect, prompts, report, run, schemas
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -42,6 +42,7 @@ app.command("run", epilog=run.EPILOG)(run.run)
 app.command("inspect", epilog=inspect.EPILOG)(inspect.inspect)
 app.command("schemas", epilog=schemas.EPILOG)(schemas.schemas)
 app.command("report", epilog=report.EPILOG)(report.report)
+app.command("estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.add_typer(prompts.app, name="prompts")
@@ -69,7 +70,7 @@ def exit_code(error: CtxrelError) -> int:
     """The code of an error: 2 for usage and input, 75 for try again later, 128 and its number for a signal, else 1."""
     if isinstance(error, Interrupted):
         return 128 + error.number
-    if isinstance(error, OutputLocked):
+    if isinstance(error, (OutputLocked, BudgetReached)):
         return EXIT_NOT_FINISHED
     return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
 

@@ -102,7 +102,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel(built: Path) -> None:
-    """The wheel owns one name, holds every module, every prompt and the schemas of logs, and no test."""
+    """The wheel owns one name, holds every module, every prompt, schema of logs and price, and no test."""
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith("top_level.txt"))) == b"ctxrel\n"

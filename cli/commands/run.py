@@ -3,23 +3,22 @@
 import asyncio
 from typing import Any
 
-import typer
-
 from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
-from ...evaluators.judges.openai_decisions import DEFAULT_DECISIONS_MODEL
+from ...evaluators.judges.offline import OFFLINE
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..runs.folder import Format
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
+from ..runs.pricing import cost_line
 from . import options as opt
+from .estimate import show_estimate
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
 
 def run(
-    context: typer.Context,
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
@@ -33,6 +32,9 @@ def run(
     concurrency: opt.Concurrency = None,
     rpm: opt.RequestsPerMinute = None,
     tpm: opt.TokensPerMinute = None,
+    max_cost: opt.MaxCost = None,
+    max_tokens_total: opt.MaxTokensTotal = None,
+    prices: opt.Prices = None,
     question_field: opt.QuestionField = None,
     contexts_field: opt.ContextsField = None,
     answer_field: opt.AnswerField = None,
@@ -55,6 +57,7 @@ def run(
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
+    dry_run: opt.DryRun = False,
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
@@ -65,7 +68,7 @@ def run(
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
-        model=_model(context, model, api),
+        model=model,
         api=api,
         base_url=base_url,
         api_key_env=api_key_env,
@@ -87,6 +90,8 @@ def run(
         max_input_tokens=max_input_tokens,
         rpm=opt.parse_rate("--rpm", rpm),
         tpm=opt.parse_rate("--tpm", tpm),
+        caps=opt.parse_caps(max_cost, max_tokens_total),
+        prices=prices,
         grace=grace,
         insecure=insecure,
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
@@ -97,15 +102,11 @@ def run(
     if config:
         reporter.note(f"options: {config}")
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
-    plan = plan_run(options, reporter)
+    plan = plan_run(options, reporter, sending=not dry_run)
+    if dry_run:
+        show_estimate(plan, reporter)
+        return
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
-
-
-def _model(context: typer.Context, model: str, api: Api) -> str:
-    """The model that was named, else the usual one of what is asked."""
-    source = context.get_parameter_source("model")
-    named = source is not None and source.name != "DEFAULT"
-    return model if named or api is Api.CHAT else DEFAULT_DECISIONS_MODEL
 
 
 def _finish(ending: Ending, *, quiet: bool) -> None:
@@ -128,6 +129,8 @@ def show_ending(ending: Ending) -> None:
         f"requests: {requests['sent']:,} sent, {requests['reused']:,} answered from the store, "
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
+    if (cost := ending.summary["cost"]) and ending.summary["judge"]["model"] != OFFLINE:
+        write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")
 

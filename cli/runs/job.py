@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...evaluators.costs.budget import NOTHING, Budget
+from ...evaluators.costs.price import dollars, show_dollars
 from ...evaluators.errors import OutputError, RunError
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
@@ -21,10 +23,12 @@ from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from ..records import Log
+from .experience import keep_experience
 from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
+from .pricing import spent_before
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
@@ -60,11 +64,12 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
-    judge = _make_judge(plan, store, reporter)
+    judge = make_judge(plan, store, reporter)
     fixed = options.concurrency is not None or plan.endpoint is None or plan.local is not None
     limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
-    asker = Asker(judge, Patience(attempts=options.attempts), limits)
-    store.begin_run(started.timestamp())
+    budget = _make_budget(plan, store, reporter)
+    asker = Asker(judge, Patience(attempts=options.attempts), limits, budget)
+    store.begin_run(started.timestamp(), plan.output)
     same = _setting_hash(plan, judge)
     make_setting = partial(
         Setting,
@@ -90,6 +95,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
+        keep_experience(plan, asker, store)
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
@@ -164,6 +170,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         carrying=options.carrying.describe(),
         records=options.fields.records and options.fields.records.text,
         most=options.max_input_tokens,
+        prices=plan.tariff.basis,
     )
 
 
@@ -209,7 +216,18 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
         reporter.progress(runner.course, asker, ended=True)
 
 
-def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
+def _make_budget(plan: Plan, store: Store, reporter: Reporter) -> Budget:
+    """The budget of a plan, with what earlier runs have left of it."""
+    earlier = NOTHING
+    if plan.options.caps.any:  # each reply in the store is looked at
+        earlier = spent_before(store, plan.tariff, plan.output, alone=plan.alone)
+        if earlier.tokens:
+            reporter.note(f"earlier runs have spent {show_dollars(dollars(earlier.pico))}, {earlier.tokens:,} tokens")
+    return Budget(plan.tariff, plan.options.caps, earlier=earlier, on_loss=store.keep_unanswered)
+
+
+def make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
+    """The judge of a plan, with what the store knows of its endpoint."""
     endpoint = plan.endpoint
     if endpoint is None:
         reporter.warn(NOTICE)

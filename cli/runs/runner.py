@@ -210,6 +210,8 @@ class Runner:
         course.rows += 1
         course.fraction = line.fraction
         course.reused += outcome.reused
+        if outcome.found:
+            self.judging.asker.budget.bill.saved_by_store += outcome.tariff.cost(outcome.found) or 0.0
         course.unasked += outcome.requests == 0 and outcome.evaluation is not None
         if outcome.model:
             course.models[outcome.model] += 1

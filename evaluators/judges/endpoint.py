@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from ..errors import UsageError
 
-DEFAULT_MODEL = "gpt-5-mini"
+DEFAULT_MODEL = "gpt-6-luna"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _SERVICES = ("/chat/completions", "/decisions", "/models")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -61,11 +61,13 @@ def find_endpoint(
     parameters: Mapping[str, object],
     timeout: float,
     insecure: bool = False,
+    sending: bool = True,
 ) -> Endpoint:
     """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work.
 
-    `insecure` allows plain http, and no key, to a host that is not this machine.
+    `insecure` allows plain http, and no key, to a host that is not this machine; so it is where nothing is to be sent.
     """
+    insecure = insecure or not sending
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
     host = _check_url(url)
     if not _VARIABLE.fullmatch(api_key_env):

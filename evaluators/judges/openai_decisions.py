@@ -11,7 +11,7 @@ from ..prompt import Prompt, Request, digest
 from ..replies import Reply
 from .decision import decode_decision
 from .dialect import named_parameter
-from .endpoint import Endpoint
+from .endpoint import DEFAULT_MODEL, Endpoint
 from .endpoint_judge import EndpointJudge
 from .model_file import is_model_file
 from .offline import OFFLINE
@@ -19,13 +19,15 @@ from .refusal import Refusal
 from .room import wait_for_room
 from .transport import Response
 
-DEFAULT_DECISIONS_MODEL = "gpt-6-luna"
 BETA = "the Decisions API is a public beta: what it takes and how it answers may change"
 _PATH = "/decisions"
 
 
 class DecisionsJudge(EndpointJudge):
     """Asks one endpoint for the probabilities of predicates, and says nothing of retries."""
+
+    most_output = 0
+    """Tokens of a reply that are paid for."""
 
     def __init__(
         self,
@@ -71,7 +73,8 @@ class DecisionsJudge(EndpointJudge):
             self._on_answer()
         return reply
 
-    async def _send(self, request: Request) -> Response:
+    def preview(self, request: Request) -> bytes:
+        """The body of a request, without asking. Raises Failure."""
         asked = orjson.loads(replace_surrogates(request.user))
         if (number := len(asked["questions"])) > MOST_QUESTIONS:
             raise Failure(
@@ -90,8 +93,12 @@ class DecisionsJudge(EndpointJudge):
                 for name, predicate in asked["questions"].items()
             ],
         }
+        return orjson.dumps(body)
+
+    async def _send(self, request: Request) -> Response:
+        body = self.preview(request)
         self.sent += 1
-        return await self._transport.post(_PATH, orjson.dumps(body))
+        return await self._transport.post(_PATH, body)
 
     def _meaning(self, refusal: Refusal, prompt: Prompt) -> Exception:
         sent = self.parameters(prompt)
@@ -109,4 +116,4 @@ def check_decisions(model: str) -> None:
     """Raise UsageError for a judge that has no Decisions API."""
     if model == OFFLINE or is_model_file(model):
         what = "the offline judge" if model == OFFLINE else "a model file"
-        raise UsageError(f"{what} has no Decisions API; leave out api, or name a model as {DEFAULT_DECISIONS_MODEL}")
+        raise UsageError(f"{what} has no Decisions API; leave out api, or name a model as {DEFAULT_MODEL}")

@@ -16,7 +16,7 @@ from .llamacpp import LocalJudge, find_local_model
 from .model_file import is_model_file
 from .offline import OFFLINE, OfflineJudge, check_offline
 from .openai_chat import ChatJudge
-from .openai_decisions import DEFAULT_DECISIONS_MODEL, DecisionsJudge, check_decisions
+from .openai_decisions import DecisionsJudge, check_decisions
 
 
 class JudgeOptions(TypedDict, total=False):
@@ -25,7 +25,7 @@ class JudgeOptions(TypedDict, total=False):
     judge: Judge
     """An object that answers; without one it is made of what follows."""
     model: str
-    """`gpt-5-mini` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
+    """`gpt-6-luna` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
     api: str
     """`chat` by default; `decisions` asks `gpt-6-luna` for probabilities (a public beta)."""
     base_url: str | None
@@ -104,7 +104,7 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
     if judge := options.get("judge"):
         return judge
     decides = options.get("api") == Api.DECISIONS
-    model = options.get("model", DEFAULT_DECISIONS_MODEL if decides else DEFAULT_MODEL)
+    model = options.get("model", DEFAULT_MODEL)
     if decides:
         check_decisions(model)
     if model == OFFLINE:

@@ -63,6 +63,7 @@ def test_row_and_summary(ctxrel: RunCommand, luna: LoopbackServer, write_log: Wr
         "model": f"{LUNA}-2026-10-06",
         "prompt": "",
         "repaired": False,
+        "cost": None,
         "usage": {"input_tokens": 100, "output_tokens": 0, "cached_tokens": 64, "reasoning_tokens": 0},
         "error": None,
     }
