@@ -1,17 +1,20 @@
 """The endpoint: its key, the way to it, whether it answers, what it serves and in which form."""
 
+import datetime as dt
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from ...evaluators.costs.budget import Caps
 from ...evaluators.errors import EndpointError, Failure, RunError
 from ...evaluators.jsontext import NotJSON, loads
 from ...evaluators.judges.endpoint import Endpoint
 from ...evaluators.judges.openai_chat import ChatJudge
-from ...evaluators.judges.preflight import check_model, listed_models
+from ...evaluators.judges.preflight import check_model, listed_models, shutdown_notice
 from ...evaluators.judges.refusal import Refusal
 from ...evaluators.judges.transport import Response, Transport
 from ...evaluators.prompt import Prompt, Request
 from ...evaluators.replies import read_object
+from ..runs.pricing import tariff_for
 from .finding import Finding, Status, failed, warned
 
 _TINY = Prompt(
@@ -85,12 +88,16 @@ async def _model(transport: Transport, endpoint: Endpoint, *, listed: bool) -> F
         return warned(
             "model", f"the endpoint does not list {endpoint.model}", "it may serve it all the same; try --ask"
         )
-    return Finding(name="model", found=f"{endpoint.model} is served, {_until()}")
+    price = tariff_for(endpoint, None, Caps()).price
+    return served_model(endpoint.model, price.shutdown if price else None, today=dt.datetime.now(dt.UTC).date())
 
 
-def _until() -> str:
-    """Until when, as far as that is known without a notice of the endpoint's."""
-    return "and no shutdown within 30 days is announced"
+def served_model(model: str, shutdown: dt.date | None, *, today: dt.date) -> Finding:
+    """A model that is served, and until when: `shutdown` is the day by the price list, None where it names none."""
+    if shutdown and (notice := shutdown_notice(model, shutdown.isoformat(), today=today)):
+        return warned("model", notice)
+    until = f"until {shutdown} by what is announced" if shutdown else "and no shutdown is announced"
+    return Finding(name="model", found=f"{model} is served, {until}")
 
 
 def _listed(response: Response) -> list[str]:

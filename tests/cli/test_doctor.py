@@ -1,5 +1,6 @@
 """`ctxrel doctor`: what it finds, what it advises, and that it changes and shows nothing it should not."""
 
+import datetime as dt
 import json
 import os
 import sqlite3
@@ -15,8 +16,9 @@ from conftest import RunCommand
 from servers.loopback import MODEL, Answer, LoopbackServer, completion, error
 
 from ctxrel.cli.health.finding import Finding
+from ctxrel.cli.health.service import served_model
 from ctxrel.cli.health.storage import look_at_store
-from ctxrel.cli.runs.store import Store
+from ctxrel.cli.runs.store import SCHEMA_VERSION, Store
 
 KEY = "sk-secret-0123456789"
 QUIET = {"ctxrel", "python", "packages", "extras", "terminal", "output"}
@@ -56,11 +58,11 @@ def test_all_is_well(
         "base url": ok(f"{server.url} (--base-url)"),
         "proxy": ok("none for this endpoint"),
         "endpoint": ok("answers, and lists 1 models"),
-        "model": ok(f"{MODEL} is served, and no shutdown within 30 days is announced"),
+        "model": ok(f"{MODEL} is served, and no shutdown is announced"),
     }
     assert findings["output"]["found"].startswith("'log.ctxrel' can be written to, ")
     assert findings["store"]["found"].startswith(
-        "'log.ctxrel/store.sqlite': version 1, 1 replies, 0 failures, 1 runs, "
+        f"'log.ctxrel/store.sqlite': version {SCHEMA_VERSION}, 1 replies, 0 failures, 1 runs, "
     )
     assert findings["store"]["found"].endswith("intact")
     assert (len(server.seen), sorted(Path("log.ctxrel").iterdir())) == (asked, before)
@@ -132,6 +134,18 @@ def test_endpoints(
     assert server.seen == []
 
 
+def test_until_when() -> None:
+    """The price list tells of a shutdown before the endpoint does."""
+    today = dt.date(2026, 11, 30)
+    assert (
+        served_model("m", dt.date(2027, 4, 1), today=today).found
+        == "m is served, until 2027-04-01 by what is announced"
+    )
+    soon = served_model("m", dt.date(2026, 12, 11), today=today)
+    assert soon.status == "warn"
+    assert soon.found.startswith("the model m will be shut down on 2026-12-11 (in 11 days); ")
+
+
 def test_no_key_and_no_room(ctxrel: RunCommand) -> None:
     """What cannot work fails, and everything else is looked at all the same."""
     findings = look(ctxrel, "-o", "/proc/nowhere", code=1)
@@ -194,7 +208,7 @@ def with_pragma(pragma: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("change", "status", "found"),
     [
-        (lambda _: None, "ok", ": version 1, 0 replies, 0 failures, 0 runs, "),
+        (lambda _: None, "ok", f": version {SCHEMA_VERSION}, 0 replies, 0 failures, 0 runs, "),
         (with_pragma("user_version = 9"), "fail", " was written by a newer ctxrel (version 9)"),
         (with_pragma("user_version = 0"), "fail", " is a database, but no store of ctxrel"),
         (with_pragma("journal_mode = DELETE"), "warn", ", with a rollback journal"),
