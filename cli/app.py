@@ -2,10 +2,13 @@
 
 import io
 import os
+import shlex
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..evaluators.errors import CtxrelError, GateNotMet, NotFinished, OutputLocked, UsageError
 from .commands import (
@@ -13,6 +16,7 @@ from .commands import (
     calibrate,
     check,
     compare,
+    doctor,
     estimate,
     init,
     inspect,
@@ -31,8 +35,20 @@ EXIT_USAGE = 2
 EXIT_GATE = 3
 EXIT_NOT_FINISHED = 75
 
+
+class _Commands(TyperGroup):
+    """The commands; who gives a log in the place of one is told the command."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401  # Typer's Click is vendored and has no public types
+        """The command that the arguments begin with."""
+        if args[0] not in self.commands and Path(args[0]).exists():
+            ctx.fail(f"{args[0]!r} is no command; to judge a log: ctxrel run {shlex.quote(args[0])}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="ctxrel",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -50,6 +66,7 @@ app.command("label", epilog=label.EPILOG)(label.label)
 app.command("trend", epilog=trend.EPILOG)(trend.trend)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(batch.app, name="batch")
+app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.add_typer(prompts.app, name="prompts")
 
 

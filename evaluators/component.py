@@ -62,12 +62,12 @@ class Component:
         for lists that do not fit, RunError where the endpoint will not serve, and RecordFailed (a ValueError) at the
         first failed row if `raise_on_failure` is set.
         """
-        records = self._records(inputs)
+        records = self.records(inputs)
         return _run_to_its_end(lambda: self._judge(records))
 
     async def run_async(self, /, **inputs: Sequence[Any]) -> Results:
         """The same for an event loop that goes on meanwhile."""
-        return await self._judge(self._records(inputs))
+        return await self._judge(self.records(inputs))
 
     async def _judge(self, records: Sequence[Record]) -> Results:
         from tqdm.auto import tqdm  # noqa: PLC0415  # the command has no use for it
@@ -84,7 +84,8 @@ class Component:
             await asker.close()
         return self.results(outcomes)
 
-    def _records(self, inputs: Mapping[str, Sequence[Any]]) -> list[Record]:
+    def records(self, inputs: Mapping[str, Sequence[Any]]) -> list[Record]:
+        """The rows of lists as records. Raises UsageError for lists that do not fit."""
         for name in inputs:
             if name not in self.lists:
                 raise UsageError(f"unknown input {name!r}; {checks.closest(name, self.lists)}")

@@ -18,12 +18,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # From a room to those it may import, itself aside.
 ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
-    "cli.commands": {"cli.console", "cli.runs", "cli.records", "cli.reports", "evaluators"},
+    "cli.commands": {"cli.console", "cli.health", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
     "cli.reports": {"cli.runs", "cli.records", "cli.statistics", "evaluators"},
     "cli.runs": {"cli.records", "cli.statistics", "evaluators"},
     "cli.statistics": {"evaluators"},
+    "cli.health": {"cli.runs", "evaluators"},
     "cli.records": {"evaluators"},
+    "cli.testing": {"cli.commands", "cli.runs", "evaluators"},
     "evaluators": set[str](),
 }
 

@@ -19,6 +19,7 @@ from ..records.where import parse_condition
 from ..reports.files import ReportFiles
 from ..runs.folder import Format as ResultsFormat
 from ..runs.gates import GateOn, Gates, parse_allowance, parse_threshold
+from .completing import complete_evaluator, complete_model
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
@@ -40,11 +41,23 @@ Output = Annotated[
 ]
 Format = Annotated[ResultsFormat, typer.Option("--format", help="Format of the results in the folder.")]
 Evaluators = Annotated[
-    list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
+    list[str],
+    typer.Option(
+        "-e",
+        "--evaluator",
+        metavar="NAME|FILE.yaml",
+        help="What is judged; repeatable.",
+        autocompletion=complete_evaluator,
+    ),
 ]
 Model = Annotated[
     str,
-    typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
+    typer.Option(
+        "-m",
+        "--model",
+        help="The judge; offline needs no key and no network, nor does a ./FILE.gguf.",
+        autocompletion=complete_model,
+    ),
 ]
 Service = Annotated[
     Api,

@@ -10,6 +10,7 @@ from ...evaluators.definition import Definition, built_in_names, built_in_text, 
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ..console import show_table, write_error, write_out
+from .completing import complete_built_in, complete_evaluator
 
 app = typer.Typer(
     help="See, copy and check the prompts that judge.", no_args_is_help=True, rich_markup_mode=None,
@@ -27,7 +28,12 @@ def list_prompts() -> None:
 
 @app.command("show", epilog="Example: ctxrel prompts show context_relevance --rendered")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A built-in evaluator or a file.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE.yaml", help="A built-in evaluator or a file.", autocompletion=complete_evaluator
+        ),
+    ],
     *,
     rendered: Annotated[
         bool, typer.Option("--rendered", help="Show the system message as the judge receives it.")
@@ -41,7 +47,7 @@ def show(
 
 @app.command("copy", epilog="Example: ctxrel prompts copy context_relevance mine.yaml")
 def copy(
-    name: Annotated[str, typer.Argument(help="A built-in evaluator.")],
+    name: Annotated[str, typer.Argument(help="A built-in evaluator.", autocompletion=complete_built_in)],
     target: Annotated[Path | None, typer.Argument(help="The new file, NAME.yaml by default.")] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
@@ -62,7 +68,10 @@ def copy(
 
 @app.command("check", epilog="Example: ctxrel prompts check mine.yaml")
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE.yaml...", help="Evaluators to check.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE.yaml...", help="Evaluators to check.", autocompletion=complete_evaluator),
+    ],
 ) -> None:
     """Say what is wrong with an evaluator, with file and line, before anything is sent."""
     wrong = []

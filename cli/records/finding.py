@@ -218,9 +218,16 @@ class _Finder:
             self._fail(
                 role, f"no record has the field {path.text!r}" + (f", did you mean {close[0]!r}" if close else "")
             )
+        if self._proves_nothing(path):
+            self._fail(role, f"no item has the field {path.text!r}")
         if unfit := self._why_unfit(path, read):
             self._fail(role, f"the field {path.text!r} {unfit}")
         return path
+
+    def _proves_nothing(self, path: FieldPath) -> bool:
+        """Whether nothing but empty lists, which have whatever their items are asked for, has the field."""
+        empty = all(sample == [] for sample in self._samples(path))
+        return empty and not all(path.stands_in(value) for value in self._values)
 
     def has_any(self, names: Iterable[str]) -> bool:
         """Whether the log has a field of one of the names, however it spells them."""

@@ -187,6 +187,8 @@ def draw(entries: Iterable[Entry], selection: Selection, *, keep: bool) -> Sampl
             heapq.heappush(stratum.heap, candidate._replace(entry=entry if keep else None))
         elif candidate > stratum.heap[0]:
             heapq.heapreplace(stratum.heap, candidate._replace(entry=entry if keep else None))
+    if selection.by and strata.keys() == {plain_text(None)}:
+        raise InputError(f"no record has the field {selection.by.text!r}; --sample-by takes one that they have")
     drawn = sorted((c for s in strata.values() for c in s.heap), key=lambda candidate: -candidate.position)
     return Sample(
         strata=strata,

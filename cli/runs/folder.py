@@ -130,4 +130,6 @@ def make_folder(folder: Path) -> None:
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{str(folder)!r} is no folder; name another with --output") from None
     except OSError as error:
-        raise OutputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+        raise OutputError(
+            f"cannot make the folder {str(folder)!r}: {error.strerror}; name another with --output"
+        ) from None

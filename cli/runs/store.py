@@ -141,12 +141,24 @@ class Store:
 
     def _begin_wal(self) -> bool:
         """Whether the store is in WAL mode now. Raises OperationalError where it cannot be."""
-        ((version,),) = self._execute("PRAGMA user_version")
+        version = self._look()
         # One that an earlier run had to do without stays so: another run may be using it.
         ((mode,),) = self._execute("PRAGMA journal_mode" if version else "PRAGMA journal_mode = WAL")
         self._execute("PRAGMA synchronous = NORMAL")
         self._execute("PRAGMA user_version")  # not before now is the shared memory asked for
         return bool(mode == "wal")
+
+    def _look(self) -> int:
+        """The version, 0 of a new store. Raises OutputError for a database that is something else."""
+        self._execute("BEGIN")  # both in one state of the file: another run may be making the tables
+        ((version,),) = self._execute("PRAGMA user_version")
+        tables = self._execute("SELECT 1 FROM sqlite_master LIMIT 1")
+        self._execute("COMMIT")
+        if tables and not version:
+            raise OutputError(
+                f"{str(self.path)!r} is a database, but no store of ctxrel; another can be named with --store"
+            )
+        return int(version)
 
     def _do_without_wal(self) -> None:
         """Keep a rollback journal. The file may be marked as WAL already: read alone it needs no shared memory."""

@@ -13,6 +13,7 @@ from ..errors import UsageError
 
 DEFAULT_MODEL = "gpt-6-luna"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+_SERVICES = ("/chat/completions", "/decisions", "/models")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -114,6 +115,9 @@ def _check_url(url: str) -> str:
         raise UsageError(
             "the base URL holds a query ('?'), which cannot be kept; use the endpoint's /v1 form without it"
         )
+    for service in _SERVICES:
+        if parts.path.rstrip("/").endswith(service):
+            raise UsageError(f"the base URL ends in {service!r}, which is added to it; leave that out")
     return str(parts.hostname)
 
 

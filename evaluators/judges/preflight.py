@@ -43,7 +43,7 @@ async def check_model(transport: Transport, endpoint: Endpoint, notify: Callable
         if notice := shutdown_notice(endpoint.model, model.get("shutdown_date"), today=today):
             notify(notice)
     elif answer.refuses_model:
-        names = _names((await _get(transport, endpoint, "/models")).value)
+        names = listed_models((await _get(transport, endpoint, "/models")).value)
         if names and endpoint.model not in names and not endpoint.host.endswith(".azure.com"):
             raise unknown_model(endpoint, names)
 
@@ -53,7 +53,7 @@ async def with_successors(endpoint: Endpoint) -> ModelUnknown:
     transport = Transport(replace(endpoint, timeout=min(endpoint.timeout, _QUICK_SECONDS)))
     try:
         response = await transport.get("/models")
-        return unknown_model(endpoint, _names(_json(response)) if response.good else [])
+        return unknown_model(endpoint, listed_models(_json(response)) if response.good else [])
     except Failure:
         return unknown_model(endpoint, [])
     finally:
@@ -127,7 +127,7 @@ def _refused(refusal: Refusal, endpoint: Endpoint) -> _Answer:
     return _Answer(refuses_model=refusal.get("code") == "model_not_found")
 
 
-def _names(listing: object) -> list[str]:
+def listed_models(listing: object) -> list[str]:
     """Ids of a `/models` listing, newest first where it says when they were created."""
     data = listing.get("data") if isinstance(listing, dict) else None
     items = data if isinstance(data, list) else []

@@ -248,6 +248,11 @@ def translate(error: Exception, *, url: str, seconds: float) -> Failure:
 
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return Failure(FailureKind.CONNECTION, f"no connection to {url}: the proxy answered HTTP {error.status}")
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        proxy = f"{error.host}:{error.port}"
+        return Failure(
+            FailureKind.CONNECTION, f"no connection to {url}: the environment's proxy {proxy}: {_words(error)}"
+        )
     if isinstance(error, (ssl.SSLError, aiohttp.ServerFingerprintMismatch)):
         return Failure(FailureKind.CONNECTION, f"no TLS with {url}: {_tls_words(error)}")
     if isinstance(error, TimeoutError):
@@ -263,10 +268,11 @@ def _tls_words(error: Exception) -> str:
         cause = getattr(error, "certificate_error", error)  # aiohttp's has the system's inside
         reason = getattr(cause, "verify_message", "") or "unknown authority"
         return f"its certificate is not trusted ({reason}); SSL_CERT_FILE names further authorities"
-    return "it does not speak TLS, or another version; is it http: instead?"
+    return "it does not speak TLS, or another version (is it http: instead?)"
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno and error.errno > 0:
-        return os.strerror(error.errno)
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        # A name that cannot be looked up has a negative number of its own, and the resolver's words.
+        return os.strerror(error.errno) if error.errno > 0 else error.strerror
     return " ".join(str(error).split()) or type(error).__name__

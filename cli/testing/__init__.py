@@ -1,0 +1,1 @@
+"""Retrieved contexts and answers judged inside of pytest."""
