@@ -13,6 +13,7 @@ from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.where import parse_condition
+from ..runs.engine import Engine
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
@@ -109,6 +110,15 @@ RaiseOnFailure = Annotated[
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]
+EngineName = Annotated[
+    Engine, typer.Option("--engine", help="What carries the run out; ray needs the extra ray and writes Parquet.")
+]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="A Ray cluster, as auto; one on this machine by default.")
+]
+RayWorkers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes that judge; one for each processor by default.")
+]
 Config = Annotated[
     str | None,
     typer.Option(
@@ -138,6 +148,12 @@ def parse_rate(option: str, value: float | None) -> float | None:
     if value is not None and not 0 < value < float("inf"):
         raise UsageError(f"{option} {value:g}: give a number above 0")
     return value
+
+
+def check_ray(engine: Engine, address: str | None, workers: int | None) -> None:
+    """Raise UsageError for options of an engine that was not asked for."""
+    if engine is not Engine.RAY and (address is not None or workers is not None):
+        raise UsageError(f"--ray-{'address' if address is not None else 'workers'} needs --engine ray")
 
 
 def parse_parameters(given: list[str]) -> dict[str, object]:

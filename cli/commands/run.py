@@ -7,6 +7,7 @@ from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
+from ..runs.engine import Engine
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
 from . import options as opt
@@ -46,6 +47,9 @@ def run(
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
+    engine: opt.EngineName = Engine.LOCAL,
+    ray_address: opt.RayAddress = None,
+    ray_workers: opt.RayWorkers = None,
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
@@ -53,6 +57,7 @@ def run(
 
     Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
     """
+    opt.check_ray(engine, ray_address, ray_workers)
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
@@ -77,6 +82,9 @@ def run(
         grace=grace,
         insecure=insecure,
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
+        engine=engine,
+        ray_address=ray_address,
+        ray_workers=ray_workers,
         config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
     )

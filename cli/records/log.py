@@ -41,6 +41,8 @@ class Log:
         self.selection = selection
         self.sample: Sample | None = None
         """What was drawn, None before and where no sample is wanted."""
+        self.firsts: list[int] = []
+        """Positions of the files' first records, as far as the last reading came."""
         self._carrying = carrying
         self._parts = parts
 
@@ -65,21 +67,32 @@ class Log:
     def draw(self) -> None:
         """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
         if self.selection.sample:
-            self.sample = draw(self._entries(), self.selection, keep=self.size is None)
+            self.sample = draw(self.entries(), self.selection, keep=self.size is None)
 
     def records(self) -> Iterator[Position]:
         """The selected records in input order. Raises InputError where a file cannot be read on."""
-        entries = self.sample.entries(self._entries()) if self.sample else self.selection.first(self._entries())
+        entries = self.sample.entries(self.entries()) if self.sample else self.selection.first(self.entries())
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+            yield self.position(entry, fraction)
 
-    def _entries(self) -> Iterator[Entry]:
+    def part(self, number: int) -> "Log":
+        """One of its files as a log of its own, without limit and sample."""
+        return Log(self._parts[number : number + 1], Selection(where=self.selection.where), self._carrying)
+
+    def position(self, entry: Entry, fraction: float | None = None) -> Position:
+        """The record of an entry."""
+        return Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All entries, selected or not; the first one has the position `first`. Raises InputError."""
         total = self.size
-        index = 0
+        index = first
         before = 0.0
+        self.firsts = []
         for source, layout in self._parts:
+            self.firsts.append(index)
             for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
                 yield Entry(row, layout, index, (before + row.done) / total if total else None)
                 index += 1

@@ -19,6 +19,7 @@ from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Log
+from .engine import Engine
 from .finished import finished_before, setting_hash
 from .folder import RESULTS, SUMMARY, make_folder, remove_summary
 from .lock import hold_lock
@@ -74,14 +75,24 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         configuration=configuration(plan, judge),
         started=started,
     )
-    before = folder and await finished_before(
-        folder, store, plan.log, same, failures_allowed=not options.raise_on_failure
+    before = (
+        options.engine is Engine.LOCAL
+        and folder
+        and await finished_before(folder, store, plan.log, same, failures_allowed=not options.raise_on_failure)
     )
     error = None
     if before:
         reporter.note("nothing has changed since the run that is here: its results stand")
         setting = make_setting(results=RESULTS, results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
+    elif options.engine is Engine.RAY:
+        from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
+
+        finished = await judge_on_ray(plan, asker, store, reporter)
+        error = _advised(finished.error, plan)
+        setting = make_setting(results=finished.results, results_hash=None)
+        summary = build_summary(finished.course, asker, setting, error=error)
+        summary |= {"concurrency": finished.concurrency(), "engine": finished.engine()}
     else:
         results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
         course, error = await _judge_all(plan, asker, store, results, reporter)
@@ -108,9 +119,14 @@ async def _judge_all(
         population=_population(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
+    return runner.course, _advised(error, plan)
+
+
+def _advised(error: RunError | None, plan: Plan) -> RunError | None:
+    """The same error; where somebody stopped the run, with what to do next."""
     if isinstance(error, Interrupted) and plan.store:
-        error = Interrupted(error.number, "; run the same command again to go on")
-    return runner.course, error
+        return Interrupted(error.number, "; run the same command again to go on")
+    return error
 
 
 def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]) -> OutputError | None:

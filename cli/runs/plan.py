@@ -21,6 +21,7 @@ from ..records.carrying import Carrying
 from ..records.log import EVERYTHING, NOTHING, STDIN
 from ..records.sampling import Selection
 from ..records.source import printable
+from .engine import Engine, check_engine
 from .folder import DEFAULT_STORE, check_folder, output_folder
 from .runner import GRACE_SECONDS, Course
 
@@ -52,6 +53,10 @@ class RunOptions:
     insecure: bool = False
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    engine: Engine = Engine.LOCAL
+    ray_address: str | None = None
+    """Of a Ray cluster; None for one that lasts as long as the run."""
+    ray_workers: int | None = None
     config: str | None = None
     """The file that some of them came from."""
 
@@ -115,6 +120,7 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {layout}")
+    check_engine(options.engine, folder=folder, log=log, local=local)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
@@ -215,6 +221,9 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         }
         | {name: path.text for name, path in options.fields.others.items()},
         "config": printable(options.config) if options.config else None,
+        "engine": options.engine,
+        "ray_address": options.ray_address,
+        "ray_workers": options.ray_workers,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),

@@ -118,10 +118,7 @@ class Store:
             rows = self._execute(_FIND_REPLIES, (key,))
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        return [
-            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, usage=Usage(*usage))
-            for text, finish, refusal, model, *usage in rows
-        ]
+        return _replies(rows)
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply. Raises MemoryBusy."""
@@ -167,6 +164,10 @@ class Store:
             rows = self._db.execute("SELECT 1 FROM runs WHERE instr(summary, ?) LIMIT 1", (results_hash,)).fetchall()
         return bool(rows)
 
+    def settle(self) -> None:
+        """Bring all that was written into the file itself, so that it can be read without the ones beside it."""
+        self._write("PRAGMA wal_checkpoint(TRUNCATE)", ())
+
     def close(self) -> None:
         """Close the file; everything written is already in it."""
         self._db.close()
@@ -204,3 +205,15 @@ class Store:
 def _is_busy(error: sqlite3.Error) -> bool:
     """Whether another program holds the file."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY_CODES  # extended codes say more in higher bits
+
+
+def read_replies(db: sqlite3.Connection, key: bytes) -> list[Reply]:
+    """All replies to a request in a store that somebody else writes, in the order of their arrival."""
+    return _replies(db.execute(_FIND_REPLIES, (key,)).fetchall())
+
+
+def _replies(rows: list[Any]) -> list[Reply]:
+    return [
+        Reply(text=text, finish_reason=finish, refusal=refusal, model=model, usage=Usage(*usage))
+        for text, finish, refusal, model, *usage in rows
+    ]

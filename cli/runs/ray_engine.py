@@ -1,0 +1,346 @@
+"""A run on Ray: Ray Data reads, hands batches to actors of ours, and writes; limits, stores and the account are ours."""
+
+import asyncio
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import ray
+from ray.data import ActorPoolStrategy, DataContext
+
+from ...evaluators.errors import CtxrelError, InputError, OutputError, RunError
+from ...evaluators.judges.asking import Asker
+from ...evaluators.judges.growth import MOST
+from .coordinator import Coordinator, Progress
+from .folder import remove_summary
+from .packed import unpack
+from .plan import DEFAULT_TIMEOUT, Plan, Reporter
+from .ray_cluster import cluster
+from .ray_files import BATCH, LogSource, RowsSink, counted, name_files, table_of
+from .runner import Course, Interrupted
+from .shares import Amounts
+from .store import Store
+from .survey import Survey, survey
+from .tally import Tally
+from .worker import Assignment, Meeting, Worker
+from .worker_store import FOLDER as STORES
+from .worker_store import merge_stores
+
+RESULTS = "results"
+_PART = "results.part"
+_WORKER_CPUS = 0.5
+_TASK_CPUS = 0.25
+"""Readers and writers; another number than the workers' keeps Ray from reading inside of them."""
+_RESTARTS = 100
+_RETRIES = 40
+"""Of a worker, and of a batch; Ray's own default is without end."""
+_LEAST_BLOCK_BYTES = 4096
+_POLL_SECONDS = 1.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(kw_only=True)
+class _Live(Course):
+    """A course while the rows are with the workers."""
+
+    failures: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Rows that are errors."""
+        return self.failures
+
+
+@dataclass(kw_only=True)
+class Finished:
+    """How far a run came on Ray."""
+
+    course: Course
+    error: RunError | None
+    results: str
+    """The folder of the rows, in the run's."""
+    progress: Progress = field(default_factory=Progress)
+    workers: int = 0
+    fixed: bool = False
+    """Whether the number of requests in flight is a given one."""
+
+    def concurrency(self) -> dict[str, object]:
+        """The account of requests in flight, worker by worker."""
+        courses = list(self.progress.courses.values())
+        return {"fixed": self.fixed, "workers": courses}
+
+    def engine(self) -> dict[str, object]:
+        """The account of Ray's part."""
+        return {"name": "ray", "version": ray.__version__, "workers": self.workers, "starts": self.progress.starts}
+
+
+class _Actor:
+    """A worker, as Ray Data wants one."""
+
+    def __init__(self, assignment: Assignment, coordinator: Any) -> None:  # noqa: ANN401  # Ray's handle
+        name = ray.get_runtime_context().get_actor_id()
+        self._ranks = {evaluator.name: rank for rank, evaluator in enumerate(assignment.evaluators)}
+        self._worker = Worker(str(name), assignment, cast("Meeting", _Remote(coordinator)))
+
+    async def __call__(self, table: pa.Table) -> pa.Table:
+        """The rows of a batch of records."""
+        records = [unpack(record) for record in table.column("record").to_pylist()]
+        return table_of(await self._worker.judge(records), self._ranks)
+
+
+class _Remote:
+    """Calls an actor's methods as if they were coroutines of our own."""
+
+    def __init__(self, handle: Any) -> None:  # noqa: ANN401  # Ray's
+        self._handle = handle
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as above
+        return getattr(self._handle, name).remote
+
+
+async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> Finished:
+    """Judge a log on Ray; a run that ended early is Finished with an error.
+
+    Raises OutputError and OutputLocked before anything is sent.
+    """
+    folder, run_store = plan.folder, plan.store
+    assert folder is not None  # noqa: S101  # the plan was checked for it
+    assert run_store is not None  # noqa: S101
+    remove_summary(folder)
+    _remove(folder / _PART)
+    merge_stores(folder / STORES, run_store)
+    store.settle()
+    (folder / _PART).mkdir(mode=0o700)
+    try:
+        found = await asyncio.to_thread(survey, plan.log)
+    except InputError as error:
+        return Finished(course=Course(tallies={}), error=RunError(str(error)), results=_PART)
+    engine = _Engine(plan, found, asker, store, reporter)
+    try:
+        with cluster(plan.options.ray_address):
+            finished = await engine.run()
+    finally:
+        merge_stores(folder / STORES, run_store)
+    return finished
+
+
+class _Engine:
+    """One pass over a log."""
+
+    def __init__(self, plan: Plan, found: Survey, asker: Asker, store: Store, reporter: Reporter) -> None:
+        self._plan = plan
+        self._found = found
+        self._asker = asker
+        self._store = store
+        self._reporter = reporter
+        self._expected = found.records * len(plan.evaluators)
+        self._told: set[str] = set()
+        self._told_at = float("-inf")
+        self._signalled: signal.Signals | None = None
+        self._hurry = asyncio.Event()
+
+    async def run(self) -> Finished:
+        assert self._plan.folder is not None  # noqa: S101  # as above
+        part = self._plan.folder / _PART
+        options = self._plan.options
+        total = Amounts(options.concurrency, options.rpm, options.tpm)
+        self._coordinator = ray.remote(num_cpus=0, max_concurrency=10_000)(Coordinator).remote(total)
+        workers = self._workers()
+        sink = RowsSink(part)
+        error: RunError | None = None
+        async with self._signals():
+            job = asyncio.create_task(asyncio.to_thread(self._carry_out, sink, workers))
+            try:
+                await self._watch(job)
+                await job
+            except Exception as failed:  # noqa: BLE001  # Ray's; its text may hold anything
+                error = _error_of(failed)
+            progress = await self._look(ended=True)
+        error = progress.error or error
+        course = await asyncio.to_thread(self._count, part, sink)
+        name_files(part, sink.written)
+        if not error and course.rows != self._expected:
+            error = RunError(
+                f"{self._expected - course.rows:,} of {self._expected:,} rows are missing; run the same command again"
+            )
+        if self._signalled:
+            error = Interrupted(self._signalled)
+        results = _PART
+        if not error:
+            course.hashes = self._found.hashes
+            results = self._publish(part)
+        return Finished(
+            course=course,
+            error=error,
+            results=results,
+            progress=progress,
+            workers=workers,
+            fixed=options.concurrency is not None,
+        )
+
+    def _workers(self) -> int:
+        """How many processes judge: no more than requests may be in flight."""
+        cpus = int(ray.cluster_resources().get("CPU", 1))
+        wanted = self._plan.options.ray_workers or max(1, cpus)
+        return min(wanted, self._plan.options.concurrency or wanted)
+
+    def _carry_out(self, sink: RowsSink, workers: int) -> None:
+        """Read, judge and write; returns when all is written."""
+        context = DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        context.max_errored_blocks = 0
+        context.target_max_block_size = max(_LEAST_BLOCK_BYTES, int(BATCH * self._found.bytes_per_record))
+        coordinator = self._coordinator
+        source = LogSource(self._found.pieces, self._found.bytes_per_record, partial(_has_ended, coordinator))
+        data = ray.data.read_datasource(
+            source, override_num_blocks=max(1, len(self._found.pieces)), num_cpus=_TASK_CPUS
+        )
+        at_once = self._batches_at_once(workers)
+        data.map_batches(
+            _Actor,
+            fn_constructor_args=(self._assignment(), coordinator),
+            batch_size=None,
+            batch_format="pyarrow",
+            zero_copy_batch=True,
+            compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=at_once + 1),
+            num_cpus=_WORKER_CPUS,
+            max_concurrency=at_once,
+            max_restarts=_RESTARTS,
+            max_task_retries=_RETRIES,
+        ).write_datasink(sink, num_cpus=_TASK_CPUS)
+
+    def _batches_at_once(self, workers: int) -> int:
+        """Twice as many records as a worker can have in flight, and one batch more."""
+        slots = -(-(self._plan.options.concurrency or MOST * workers) // workers)
+        return min(16, 1 + -(-2 * slots // BATCH))
+
+    def _assignment(self) -> Assignment:
+        plan, options = self._plan, self._plan.options
+        assert plan.folder is not None  # noqa: S101  # as above
+        assert plan.store is not None  # noqa: S101
+        endpoint = plan.endpoint and {
+            "model": plan.endpoint.model,
+            "base_url": plan.endpoint.base_url,
+            "api_key_env": options.api_key_env,
+            "parameters": dict(plan.endpoint.parameters),
+            "timeout": options.timeout or DEFAULT_TIMEOUT,
+            "insecure": options.insecure,
+        }
+        return Assignment(
+            evaluators=plan.evaluators,
+            endpoint=endpoint,
+            facts=plan.endpoint and self._store.facts(plan.endpoint.address, plan.endpoint.model),
+            stores=(plan.folder / STORES).resolve(),
+            run_store=plan.store.resolve(),
+            alone=options.store is None,
+            concurrency=options.concurrency,
+            attempts=options.attempts,
+            grace=options.grace,
+            raise_on_failure=options.raise_on_failure,
+            max_input_tokens=options.max_input_tokens,
+        )
+
+    async def _watch(self, job: "asyncio.Task[None]") -> None:
+        """Report until the job is done, or until it is stopped and has had its time."""
+        hurry = asyncio.create_task(self._hurry.wait())
+        try:
+            while not job.done() and not hurry.done():
+                await asyncio.wait({job, hurry}, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await self._look(ended=False)
+        finally:
+            hurry.cancel()
+        if not job.done():
+            raise RunError("stopped at once")
+
+    async def _look(self, *, ended: bool) -> Progress:
+        """What the workers have done; told to the user, and to the account that the summary is made of."""
+        progress: Progress = await self._coordinator.progress.remote()
+        for notice in progress.notices:
+            if notice not in self._told:
+                self._told.add(notice)
+                self._reporter.warn(notice)
+        asker = self._asker
+        asker.judge.sent, asker.usage, asker.failed = progress.sent, progress.usage, progress.failed
+        course = _Live(tallies={}, rows=progress.rows, reused=progress.reused, failures=progress.failed_rows)
+        course.fraction = min(1.0, progress.rows / self._expected) if self._expected else None
+        loop = asyncio.get_running_loop()
+        if ended or loop.time() - self._told_at >= self._reporter.interval:
+            self._told_at = loop.time()
+            self._reporter.progress(course, asker, ended=ended)
+        return progress
+
+    def _count(self, part: Path, sink: RowsSink) -> Course:
+        """The course of the run by its rows, in the order in which one process counts them."""
+        plan = self._plan
+        log = plan.log
+        population = log.sample.population if log.sample and not log.selection.by else None
+        tallies = {each.name: Tally(each, population=population) for each in plan.evaluators}
+        course = Course(tallies=tallies, records=self._found.records)
+        for _, rank, outcome in counted(part, sink.written):
+            course.add(plan.evaluators[rank].name, outcome)
+        return course
+
+    def _publish(self, part: Path) -> str:
+        """Give the rows their name; an earlier run's rows go."""
+        folder = part.parent
+        for path in (folder / RESULTS, *folder.glob("results.*")):
+            if path != part:
+                _remove(path)
+        part.rename(folder / RESULTS)
+        return RESULTS
+
+    @asynccontextmanager
+    async def _signals(self) -> AsyncIterator[None]:
+        """Signals end the run as they do in one process; Ray has set handlers of its own."""
+        loop = asyncio.get_running_loop()
+        numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        for number in numbers:
+            loop.add_signal_handler(number, self._signal, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._signalled:
+            self._hurry.set()
+        else:
+            self._signalled = number
+            self._coordinator.end.remote(RunError(f"stopped by {number.name}"))
+
+
+def _has_ended(coordinator: Any) -> bool:  # noqa: ANN401  # Ray's handle
+    return bool(ray.get(coordinator.ended.remote()))
+
+
+def _error_of(error: BaseException) -> RunError:
+    """What went wrong in Ray, in a sentence of ours: its own texts may hold records."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, CtxrelError):
+            return seen if isinstance(seen, RunError) else RunError(str(seen))
+        seen = getattr(seen, "cause", None) or seen.__cause__
+    if isinstance(error, (ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError)):
+        return RunError("the workers' processes ended too often; look into Ray's logs, then run the same command again")
+    return RunError(
+        f"Ray could not go on ({type(error).__name__}); look into its logs, then run the same command again to go on"
+    )
+
+
+def _remove(path: Path) -> None:
+    """Take away a file or folder of an earlier run. Raises OutputError."""
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot replace {str(path)!r}: {error.strerror}") from None

@@ -1,0 +1,173 @@
+"""How Ray Data reads a log and writes rows: our readers and our rows in its blocks."""
+
+import heapq
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from ray.data.block import BlockAccessor, BlockMetadata
+from ray.data.datasource import Datasink, Datasource, ReadTask
+
+from ...evaluators.judging import Outcome
+from ..records.pieces import Piece
+from .batch import Line
+from .packed import pack, pack_outcome, unpack_outcome
+from .rows_table import rows_table
+
+if TYPE_CHECKING:
+    from ray.data._internal.execution.interfaces import TaskContext
+
+BATCH = 64
+"""Records that a worker is handed at once."""
+_ROWS_PER_FILE = 20_000
+_ASK_SECONDS = 1.0
+_RECORDS = pa.schema([("index", pa.int64()), ("record", pa.binary())])
+_ROWS = pa.schema([("index", pa.int64()), ("rank", pa.int32()), ("row", pa.binary()), ("outcome", pa.binary())])
+
+
+class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked at
+    """A log as Ray Data's source: a reader for each file, and records in blocks of few."""
+
+    def __init__(self, pieces: Sequence[Piece], bytes_per_record: float, ended: Callable[[], bool]) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._bytes_per_record = bytes_per_record
+        self._ended = ended
+
+    def get_name(self) -> str:
+        """What Ray calls the reading."""
+        return "Log"
+
+    def estimate_inmemory_data_size(self) -> int | None:
+        """Not known, and not asked for where the number of readers is given."""
+        return None
+
+    def get_read_tasks(
+        self,
+        parallelism: int,  # noqa: ARG002  # Ray's signature
+        per_task_row_limit: int | None = None,  # noqa: ARG002
+        data_context: object = None,  # noqa: ARG002
+    ) -> list[ReadTask]:
+        """A task for each file."""
+        unknown = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
+        return [ReadTask(partial(_read, piece, self._ended), unknown) for piece in self._pieces]
+
+
+def _read(piece: Piece, ended: Callable[[], bool]) -> Iterator[pa.Table]:
+    """The records of a file, until the run is to end."""
+    indexes: list[int] = []
+    records: list[bytes] = []
+    asked = time.monotonic()
+    for position in piece.records():
+        indexes.append(position.record.index)
+        records.append(pack(position))
+        if len(indexes) < BATCH:
+            continue
+        yield pa.table([indexes, records], schema=_RECORDS)
+        indexes, records = [], []
+        if time.monotonic() - asked > _ASK_SECONDS:
+            if ended():
+                return
+            asked = time.monotonic()
+    if indexes:
+        yield pa.table([indexes, records], schema=_RECORDS)
+
+
+def table_of(lines: Sequence[Line], ranks: dict[str, int]) -> pa.Table:
+    """Rows on their way to a file."""
+    return pa.table(
+        [
+            [line.index for line in lines],
+            [ranks[line.evaluator] for line in lines],
+            [line.row for line in lines],
+            [pack_outcome(line.outcome) for line in lines],
+        ],
+        schema=_ROWS,
+    )
+
+
+class Written(NamedTuple):
+    """A file of rows, and what is counted of them beside it."""
+
+    name: str
+    rows: int
+    first: int
+    """Index of its first record."""
+
+
+class RowsSink(Datasink):  # type: ignore[misc]  # as above
+    """A folder of Parquet files, each in the order of the records; together they are in any order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.written: list[Written] = []
+        self._folder = folder
+
+    def get_name(self) -> str:
+        """What Ray calls the writing."""
+        return "Rows"
+
+    @property
+    def min_rows_per_write(self) -> int:
+        """Rows that a file has, but for the last one."""
+        return _ROWS_PER_FILE
+
+    def write(self, blocks: Iterable[Any], ctx: "TaskContext") -> Written | None:  # noqa: ARG002  # Ray's signature
+        """Write a file; a task that is tried again leaves an earlier one, which is not among those `written`."""
+        table = pa.concat_tables([BlockAccessor.for_block(block).to_arrow() for block in blocks])
+        if not table.num_rows:
+            return None
+        table = table.sort_by([("index", "ascending"), ("rank", "ascending")])
+        name = uuid4().hex
+        indexes = table.column("index").to_pylist()
+        _write_private(self._folder / f"{name}.parquet", table.column("row").to_pylist())
+        ranks, outcomes = table.column("rank").to_pylist(), table.column("outcome").to_pylist()
+        with open(self._folder / f"{name}.outcomes", "wb", opener=_private) as stream:
+            for counted in zip(indexes, ranks, outcomes, strict=True):
+                pickle.dump(counted, stream, pickle.HIGHEST_PROTOCOL)
+        return Written(name, len(indexes), indexes[0])
+
+    def on_write_complete(self, write_result: Any) -> None:  # noqa: ANN401  # Ray's
+        """Take note of the files."""
+        found = [each for each in write_result.write_returns if isinstance(each, tuple)]
+        self.written = sorted((Written(*each) for each in found), key=lambda each: each.first)
+
+
+def _write_private(path: Path, rows: list[bytes]) -> None:
+    with open(path, "wb", opener=_private) as stream:
+        pq.write_table(rows_table(rows), stream, compression="zstd")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def counted(folder: Path, files: Sequence[Written]) -> Iterator[tuple[int, int, Outcome]]:
+    """Index of the record, rank of the evaluator and what counts, in the order in which one process writes rows."""
+    streams = [_outcomes(folder / f"{file.name}.outcomes") for file in files]
+    for index, rank, outcome in heapq.merge(*streams, key=lambda entry: entry[:2]):
+        yield index, rank, unpack_outcome(outcome)
+
+
+def _outcomes(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    with path.open("rb") as stream:
+        while True:
+            try:
+                yield pickle.load(stream)  # noqa: S301  # written by a process of this run
+            except EOFError:
+                return
+
+
+def name_files(folder: Path, files: Sequence[Written]) -> None:
+    """Give the files of rows their names, in the order of their first records, and remove all else."""
+    for number, file in enumerate(files):
+        (folder / f"{file.name}.parquet").rename(folder / f"part-{number:05}.parquet")
+    for path in folder.iterdir():
+        if not path.name.startswith("part-"):
+            path.unlink()
