@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,21 +16,23 @@ _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray reports nothing to its makers
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # what matters comes as an error
 }
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
     """Be connected to a cluster: at an address, or of processes of our own. Raises RunError."""
-    for name, value in _QUIET.items():
+    settings = _QUIET if address else {**_QUIET, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     own = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES} if address is None else {}
     try:
         # Without an address of its own RAY_ADDRESS would be used.
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **own)
+        with _native_words_unheard():
+            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **own)
     except (OSError, RuntimeError, ValueError) as error:
         where = f"at {address!r}" if address else "on this machine"
         raise RunError(f"no Ray {where}: {' '.join(str(error).split())[:300]}") from None
@@ -37,3 +40,16 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _native_words_unheard() -> Iterator[None]:
+    """Standard error leads nowhere: Ray's native part tells there at which level it tells things."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,8 +1,9 @@
-"""A run on Ray: Ray Data reads, hands batches to actors of ours, and writes; limits, stores and the account are ours."""
+"""A run on Ray: Ray Data reads, hands batches to actors of ours, and writes; limits, stores and account are ours."""
 
 import asyncio
 import shutil
 import signal
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, cast
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext
+from ray.util.annotations import RayDeprecationWarning
 
 from ...evaluators.errors import CtxrelError, InputError, OutputError, RunError
 from ...evaluators.judges.asking import Asker
@@ -141,7 +143,7 @@ class _Engine:
         self._reporter = reporter
         self._expected = found.records * len(plan.evaluators)
         self._told: set[str] = set()
-        self._told_at = float("-inf")
+        self._told_at = asyncio.get_running_loop().time()
         self._signalled: signal.Signals | None = None
         self._hurry = asyncio.Event()
 
@@ -155,7 +157,7 @@ class _Engine:
         sink = RowsSink(part)
         error: RunError | None = None
         async with self._signals():
-            job = asyncio.create_task(asyncio.to_thread(self._carry_out, sink, workers))
+            job = asyncio.create_task(asyncio.to_thread(self._carry_out, self._assignment(), sink, workers))
             try:
                 await self._watch(job)
                 await job
@@ -190,7 +192,7 @@ class _Engine:
         wanted = self._plan.options.ray_workers or max(1, cpus)
         return min(wanted, self._plan.options.concurrency or wanted)
 
-    def _carry_out(self, sink: RowsSink, workers: int) -> None:
+    def _carry_out(self, assignment: Assignment, sink: RowsSink, workers: int) -> None:
         """Read, judge and write; returns when all is written."""
         context = DataContext.get_current()
         context.enable_progress_bars = False
@@ -203,18 +205,25 @@ class _Engine:
             source, override_num_blocks=max(1, len(self._found.pieces)), num_cpus=_TASK_CPUS
         )
         at_once = self._batches_at_once(workers)
-        data.map_batches(
-            _Actor,
-            fn_constructor_args=(self._assignment(), coordinator),
-            batch_size=None,
-            batch_format="pyarrow",
-            zero_copy_batch=True,
-            compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=at_once + 1),
-            num_cpus=_WORKER_CPUS,
-            max_concurrency=at_once,
-            max_restarts=_RESTARTS,
-            max_task_retries=_RETRIES,
-        ).write_datasink(sink, num_cpus=_TASK_CPUS)
+        with warnings.catch_warnings():
+            # Ray has named parameters for all but the bounds of retries, and warns of those.
+            warnings.simplefilter("ignore", RayDeprecationWarning)
+            judged = data.map_batches(
+                _Actor,
+                fn_constructor_args=(assignment, coordinator),
+                batch_size=None,
+                batch_format="pyarrow",
+                zero_copy_batch=True,
+                compute=ActorPoolStrategy(
+                    size=workers,
+                    max_concurrent_calls_per_actor=at_once,
+                    max_tasks_in_flight_per_actor=at_once + 1,
+                ),
+                num_cpus=_WORKER_CPUS,
+                max_restarts=_RESTARTS,
+                max_task_retries=_RETRIES,
+            )
+        judged.write_datasink(sink, ray_remote_args={"num_cpus": _TASK_CPUS})
 
     def _batches_at_once(self, workers: int) -> int:
         """Twice as many records as a worker can have in flight, and one batch more."""

@@ -54,7 +54,7 @@ class Growth:
         self._new_window(skip=0)
 
     def deal(self, most: int) -> None:
-        """Another fixed number from now on, of which one is used until the endpoint has answered; 0 lets nobody send."""
+        """Another fixed number from now on; until the endpoint has answered one of them is used, and none of 0."""
         self.most = most
         self.limit = min(most, 1) if self._begun is None else most
 

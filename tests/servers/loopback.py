@@ -36,6 +36,8 @@ class Seen:
     body: dict[str, Any]
     number: int
     """How many requests for the same messages came before."""
+    peer: int = 0
+    """The port it came from."""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -142,7 +144,9 @@ class LoopbackServer:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         key = json.dumps(body["messages"])
-        seen = Seen(path=request.path, headers=dict(request.headers), body=body, number=self._counts[key])
+        seen = Seen(
+            path=request.path, headers=dict(request.headers), body=body, number=self._counts[key], peer=_peer(request)
+        )
         self._counts[key] += 1
         self.seen.append(seen)
         try:
@@ -181,6 +185,12 @@ class LoopbackServer:
             if model["id"] == request.match_info["model"]:
                 return await _answer(request, Answer(body=model))
         return await _answer(request, self.no_such_model if models else self.models)
+
+
+def _peer(request: web.Request) -> int:
+    """The client's port; 0 where it has gone already."""
+    name = request.transport and request.transport.get_extra_info("peername")
+    return int(name[1]) if name else 0
 
 
 async def _answer(request: web.Request, answer: Answer) -> web.StreamResponse:
