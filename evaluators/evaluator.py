@@ -9,6 +9,7 @@ import orjson
 from .case import CONTEXTS, Case, number_statements
 from .definition import Definition, Example, fill_placeholders, load_definition
 from .errors import Failure, FailureKind
+from .outputs.columns import ColumnTypes
 from .outputs.output import Figures, UnfitExample
 from .outputs.reason import REASON, reason
 from .prompt import Prompt, Request
@@ -101,6 +102,11 @@ class Evaluator:
     def empty_outputs(self) -> dict[str, object]:
         """The outputs of a record that could not be judged."""
         return {name: value for output in self.outputs for name, value in output.empty().items() if name != "score"}
+
+    @property
+    def column_types(self) -> ColumnTypes:
+        """What each of its own columns of the result row holds."""
+        return {name: kind for output in self.outputs for name, kind in output.types().items() if name != "score"}
 
     def task(self, record: Record) -> Task:
         """What is to be asked about a record. Raises Failure (`bad_input`) where it lacks an input."""

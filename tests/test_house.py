@@ -85,8 +85,9 @@ def test_dependencies_have_bounds_and_reasons() -> None:
     for group in (PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"].values()):
         for dependency in group:
             assert ">=" in dependency, dependency
-            (line,) = [line for line in lines if f'"{dependency}"' in line]
-            assert "#" in line, dependency
+            found = [line for line in lines if f'"{dependency}"' in line]
+            assert found, dependency
+            assert all("#" in line for line in found), dependency
 
 
 @pytest.fixture(scope="module")

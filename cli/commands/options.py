@@ -14,6 +14,7 @@ from ..records.paths import FieldPath
 from ..records.sampling import Selection
 from ..records.where import parse_condition
 from ..runs.engine import Engine
+from ..runs.folder import Format as ResultsFormat
 from .config import CONFIG, load_config
 
 Inputs = Annotated[
@@ -32,6 +33,7 @@ Output = Annotated[
         help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
     ),
 ]
+Format = Annotated[ResultsFormat, typer.Option("--format", help="Format of the results in the folder.")]
 Evaluators = Annotated[
     list[str], typer.Option("-e", "--evaluator", metavar="NAME|FILE.yaml", help="What is judged; repeatable.")
 ]

@@ -8,6 +8,7 @@ from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..runs.engine import Engine
+from ..runs.folder import Format
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
 from . import options as opt
@@ -19,6 +20,7 @@ def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
+    format_: opt.Format = Format.JSONL,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
     base_url: opt.BaseUrl = None,
@@ -71,6 +73,7 @@ def run(
             field or [],
         ),
         output=output,
+        format=format_,
         store=store,
         raise_on_failure=raise_on_failure,
         timeout=timeout,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...evaluators.errors import InputError
 from .parquet import values_of
-from .source import Row, printable
+from .place import Place
+from .source import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,10 +21,10 @@ _BATCH = 256
 class ArrowFile:
     """An Arrow IPC file or stream of any number of batches."""
 
-    def __init__(self, path: Path, *, is_stream: bool) -> None:
-        self.name = printable(path)
-        self.size: int | None = path.stat().st_size
-        self._path = path
+    def __init__(self, place: Place, *, is_stream: bool) -> None:
+        self.name = place.name
+        self.size = place.size
+        self._place = place
         self._is_stream = is_stream
 
     def peek(self, most: int) -> list[Row]:
@@ -40,7 +40,7 @@ class ArrowFile:
 
         number = 0
         try:
-            with pa.OSFile(str(self._path), "r") as stream:
+            with self._place.open_arrow() as stream:
                 for batch in self._batches(stream):
                     chosen = _chosen(batch, columns)
                     behind = float(stream.tell()) if self._is_stream else 0.0
@@ -49,10 +49,10 @@ class ArrowFile:
                             number += 1
                             yield Row(f"{self.name}:row {number}", value, None, behind)
         except (pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"cannot read {self.name!r} as Arrow: {reason}") from None
 
-    def _batches(self, stream: "pa.OSFile") -> Iterator["pa.RecordBatch"]:
+    def _batches(self, stream: "pa.NativeFile") -> Iterator["pa.RecordBatch"]:
         import pyarrow as pa  # noqa: PLC0415
 
         if self._is_stream:

@@ -22,6 +22,11 @@ class Carrying:
         """The top-level fields that are read for it beside others, None for all."""
         return None if self.whole else others | {path.top for path in self.keep}
 
+    @property
+    def names(self) -> list[str]:
+        """The further columns that rows have for it."""
+        return ["kept"] * bool(self.keep) + ["input"] * self.whole
+
     def of(self, row: Row) -> Mapping[str, object]:
         """Further columns for the rows of a record; null where it has nothing, or what JSON cannot hold."""
         carried: dict[str, object] = {}

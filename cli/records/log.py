@@ -1,6 +1,5 @@
 """A run's whole input: every file checked before the first record is judged."""
 
-import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,16 +9,16 @@ from ...evaluators.record import Record
 from .carrying import Carrying
 from .fields import Fields, Layout, Needs
 from .finding import find_layout
-from .recognising import SUFFIXES, open_file, open_pipe
+from .inputs import Found, find_inputs
+from .partition import PartitionedSource
+from .recognising import open_file, open_pipe, open_place
 from .sampling import Entry, Sample, Selection, draw
 from .source import Source
 
-STDIN = "-"
 STDIN_NAME = "<stdin>"
 EVERYTHING = Selection()
 NOTHING = Carrying()
 _NO_COLUMNS: Mapping[str, object] = {}
-_SHOWN = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 _PROBED = 50
 """Rows by which the fields of a file are recognised."""
 
@@ -37,8 +36,20 @@ class Position(NamedTuple):
 class Log:
     """Records of one or several files, in order."""
 
-    def __init__(self, parts: Sequence[tuple[Source, Layout]], selection: Selection, carrying: Carrying) -> None:
+    def __init__(
+        self,
+        parts: Sequence[tuple[Source, Layout]],
+        selection: Selection,
+        carrying: Carrying,
+        *,
+        tells_files: bool = False,
+        left_out: int = 0,
+    ) -> None:
+        """With `tells_files` rows have the name of their file; `left_out` files were found and not opened."""
         self.selection = selection
+        self.left_out = left_out
+        self.carried = ["file"] * tells_files + carrying.names
+        """The further columns of its rows."""
         self.sample: Sample | None = None
         """What was drawn, None before and where no sample is wanted."""
         self.firsts: list[int] = []
@@ -79,11 +90,19 @@ class Log:
 
     def part(self, number: int) -> "Log":
         """One of its files as a log of its own, without limit and sample."""
-        return Log(self._parts[number : number + 1], Selection(where=self.selection.where), self._carrying)
+        return Log(
+            self._parts[number : number + 1],
+            Selection(where=self.selection.where),
+            self._carrying,
+            tells_files="file" in self.carried,
+        )
 
     def position(self, entry: Entry, fraction: float | None = None) -> Position:
         """The record of an entry."""
-        return Position(entry.layout.record(entry.row, entry.position), fraction, self._carrying.of(entry.row))
+        carried = self._carrying.of(entry.row)
+        if "file" in self.carried:
+            carried = {"file": entry.file, **carried}
+        return Position(entry.layout.record(entry.row, entry.position), fraction, carried)
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All entries, selected or not; the first one has the position `first`. Raises InputError."""
@@ -94,7 +113,7 @@ class Log:
         for source, layout in self._parts:
             self.firsts.append(index)
             for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
-                yield Entry(row, layout, index, (before + row.done) / total if total else None)
+                yield Entry(row, layout, index, (before + row.done) / total if total else None, source.name)
                 index += 1
             before += source.size or 0
 
@@ -108,33 +127,24 @@ def open_log(
     carrying: Carrying = NOTHING,
 ) -> Log:
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
-    sources = [open_pipe(STDIN_NAME, 0) if name == STDIN else open_file(Path(name)) for name in _expand(inputs)]
-    return Log([(source, _lay_out(source, fields, needs)) for source in sources], selection, carrying)
+    found = find_inputs(inputs)
+    chosen = found.that_could_hold(selection.where)
+    sources = [_open(each) for each in chosen]
+    return Log(
+        [(source, _lay_out(source, fields, needs)) for source in sources],
+        selection,
+        carrying,
+        tells_files=found.several,
+        left_out=len(found.files) - len(chosen),
+    )
 
 
-def _expand(inputs: Sequence[str]) -> list[str]:
-    if inputs.count(STDIN) > 1:
-        raise InputError("standard input (-) can be read only once")
-    return [name for given in inputs for name in _matches(given)]
-
-
-def _matches(given: str) -> list[str]:
-    path = Path(given)
-    if not given:
-        raise InputError("an input is empty text; is a variable unset?")
-    if given == STDIN or path.is_file() or (path.exists() and not path.is_dir()):
-        return [given]
-    if path.is_dir():
-        found = sorted(
-            str(entry) for entry in path.iterdir() if entry.name.lower().endswith(SUFFIXES) and entry.is_file()
-        )
-        what = f"the folder {given!r} holds no {', '.join(_SHOWN)} file (folders in it are not read)"
-    else:
-        found = sorted(name for name in glob.glob(given, recursive=True) if Path(name).is_file())  # noqa: PTH207
-        what = f"no file {given!r}"
-    if not found:
-        raise InputError(f"{what}; check the path")
-    return found
+def _open(found: Found) -> Source:
+    file = found.file
+    if file is None:
+        return open_pipe(STDIN_NAME, 0)
+    source = open_file(file) if isinstance(file, Path) else open_place(file)
+    return PartitionedSource(source, found.partition) if found.partition else source
 
 
 def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...evaluators.errors import InputError
-from .source import Row, printable
+from .place import Place
+from .source import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,10 +19,10 @@ _BATCH = 256
 class ParquetFile:
     """A Parquet file of any number of row groups."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = printable(path)
-        self.size: int | None = path.stat().st_size
-        self._path = path
+    def __init__(self, place: Place) -> None:
+        self.name = place.name
+        self.size = place.size
+        self._place = place
 
     def peek(self, most: int) -> list[Row]:
         """The first rows, with all columns."""
@@ -34,19 +34,18 @@ class ParquetFile:
 
     def _read(self, columns: frozenset[str] | None, *, batch: int) -> Iterator[Row]:
         import pyarrow as pa  # noqa: PLC0415  # 0.15 s that a JSON Lines log need not pay
-
-        try:
-            with self._open() as file:
-                yield from self._rows(file, columns, batch)
-        except (pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"cannot read {self.name!r} as Parquet: {reason}") from None
-
-    def _open(self) -> "pq.ParquetFile":
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        # pre_buffer would hold the whole file in memory.
-        return pq.ParquetFile(self._path, pre_buffer=False, buffer_size=1 << 20)
+        try:
+            # pre_buffer would hold the whole file in memory.
+            with (
+                self._place.open_arrow() as stream,
+                pq.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20) as file,
+            ):
+                yield from self._rows(file, columns, batch)
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+            raise InputError(f"cannot read {self.name!r} as Parquet: {reason}") from None
 
     def _rows(self, file: "pq.ParquetFile", columns: frozenset[str] | None, batch: int) -> Iterator[Row]:
         names = file.schema_arrow.names
@@ -72,9 +71,11 @@ def _column(column: "pa.Array[Any]") -> Sequence[object]:
     """A column's values; what Python cannot hold (nanoseconds, far dates) as text, else as nulls."""
     import pyarrow as pa  # noqa: PLC0415
 
+    kind = _in_microseconds(column.type)
     readings: tuple[Callable[[], Sequence[object]], ...] = (
-        column.to_pylist,
+        lambda: _as_type(column, kind).to_pylist(),
         lambda: column.cast(pa.string()).to_pylist(),
+        column.to_pylist,
     )
     for read in readings:
         try:
@@ -82,3 +83,24 @@ def _column(column: "pa.Array[Any]") -> Sequence[object]:
         except (ValueError, OverflowError, pa.ArrowException):
             continue
     return [None] * len(column)
+
+
+def _as_type(column: "pa.Array[Any]", kind: "pa.DataType") -> "pa.Array[Any]":
+    return column if kind == column.type else column.cast(kind)
+
+
+def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":
+    """A type without nanoseconds, which become objects of pandas where that is installed, else errors."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(kind, pa.StructType):
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in kind])
+    if isinstance(kind, pa.ListType):
+        return pa.list_(kind.value_field.with_type(_in_microseconds(kind.value_type)))
+    if isinstance(kind, pa.LargeListType):
+        return pa.large_list(kind.value_field.with_type(_in_microseconds(kind.value_type)))
+    if isinstance(kind, pa.TimestampType) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if isinstance(kind, pa.DurationType) and kind.unit == "ns":
+        return pa.duration("us")
+    return pa.time64("us") if kind == pa.time64("ns") else kind

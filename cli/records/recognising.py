@@ -18,6 +18,7 @@ from .packing import SUFFIXES as PACKINGS
 from .packing import packing_of, unpacked
 from .parquet import MAGIC as PARQUET_MAGIC
 from .parquet import ParquetFile
+from .place import LocalFile, Place
 from .shape import find_shape, reading_of_shape
 from .source import Source, printable
 from .streams import BROKEN, File, Reader, StreamedFile, StreamedPipe, cannot_read
@@ -39,9 +40,19 @@ def open_file(path: Path) -> Source:
     try:
         if not path.is_file():
             return open_pipe(printable(path), os.open(path, os.O_RDONLY))
-        file = File(path)
+        return open_place(LocalFile(path))
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+
+
+def open_place(place: Place) -> Source:
+    """The log at a place. Raises InputError."""
+    try:
+        if place.size is None:
+            return open_stream(place.name, place.open())
+        file = File(place)
+    except OSError as error:
+        raise InputError(cannot_read(place.name, None, error)) from None
     try:
         with file.open() as stream:
             head = stream.read(_HEAD)
@@ -53,7 +64,11 @@ def open_file(path: Path) -> Source:
 def open_pipe(name: str, descriptor: int) -> Source:
     """The log in a stream; waits for its first bytes. Raises InputError."""
     # Not sys.stdin: a thread that waits in it would hold its lock when the program ends.
-    stream: BinaryIO = io.BufferedReader(io.FileIO(descriptor, closefd=False))
+    return open_stream(name, io.BufferedReader(io.FileIO(descriptor, closefd=False)))
+
+
+def open_stream(name: str, stream: BinaryIO) -> Source:
+    """The same for bytes that come once and in order. Raises InputError."""
     try:
         if packing := packing_of(_peek(stream)):
             stream = unpacked(stream, packing)
@@ -91,13 +106,12 @@ def _peek(stream: BinaryIO) -> bytes:
 
 def _table_file(file: File, head: bytes) -> Source | None:
     """The source of a binary format, None for texts. Raises InputError."""
-    path = file.path
     if head.startswith((PARQUET_MAGIC, FILE_MAGIC, STREAM_MAGIC)) and file.packing:
         raise InputError(f"{file.name!r} holds Parquet or Arrow inside {file.packing}; unpack it first")
     if head.startswith(PARQUET_MAGIC):
-        return ParquetFile(path)
+        return ParquetFile(file.place)
     if head.startswith((FILE_MAGIC, STREAM_MAGIC)):
-        return ArrowFile(path, is_stream=head.startswith(STREAM_MAGIC))
+        return ArrowFile(file.place, is_stream=head.startswith(STREAM_MAGIC))
     if head.startswith(OLD_FEATHER_MAGIC):
         raise InputError(f"{file.name!r} is Feather of the first version; save it again as Feather V2 or Parquet")
     if file.suffix == ".parquet":

@@ -30,6 +30,8 @@ class Entry(NamedTuple):
     """In the whole input, from 0."""
     fraction: float | None
     """Of the input that is read with it; None where its size is unknown."""
+    file: str
+    """The name of the file it stands in."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,13 @@
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from pathlib import Path
+from pathlib import PurePath
 from typing import BinaryIO
 
 from ...evaluators.errors import InputError
 from .packing import packing_of, unpacked
-from .source import Row, printable
+from .place import Place
+from .source import Row
 
 Open = Callable[[], BinaryIO]
 """Gives the bytes of a log from their beginning; of a pipe it can be called once."""
@@ -19,13 +20,14 @@ BROKEN = (OSError, EOFError, zlib.error)
 
 
 class File:
-    """The bytes of a file, unpacked where it is packed."""
+    """The bytes at a place, unpacked where it is packed."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.name = printable(path)
-        self.size = path.stat().st_size
-        with path.open("rb") as stream:
+    def __init__(self, place: Place) -> None:
+        """Raises OSError."""
+        self.place = place
+        self.name = place.name
+        self.size = place.size
+        with place.open() as stream:
             self.packing = packing_of(stream.read(4))
         self._raw: BinaryIO | None = None
 
@@ -36,17 +38,18 @@ class File:
     @property
     def suffix(self) -> str:
         """`.jsonl` of `log.jsonl` and of `log.jsonl.gz`."""
-        path = self.path.with_suffix("") if self.packing else self.path
+        base = self.place.base
+        path = PurePath(base.stem) if self.packing else base
         return path.suffix.lower()
 
     def open(self) -> BinaryIO:
         """Its bytes from the beginning."""
-        self._raw = self.path.open("rb")
+        self._raw = self.place.open()
         return unpacked(self._raw, self.packing) if self.packing else self._raw
 
     def position(self) -> float:
         """Bytes of the file itself that are behind what was read last."""
-        return float(self._raw.tell()) if self._raw and not self._raw.closed else float(self.size)
+        return float(self._raw.tell()) if self._raw and not self._raw.closed else float(self.size or 0)
 
 
 class StreamedFile:
@@ -54,7 +57,7 @@ class StreamedFile:
 
     def __init__(self, file: File, read: Reader) -> None:
         self.name = file.name
-        self.size: int | None = file.size
+        self.size = file.size
         self._file = file
         self._read = read
 

@@ -13,7 +13,7 @@ from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.judge import Judge
 from ...evaluators.prompt import digest
 from ..records.log import Log, Position
-from .folder import RESULTS, SUMMARY
+from .folder import SUMMARY
 from .store import Store
 
 _NEEDED = {
@@ -68,12 +68,13 @@ def setting_hash(evaluators: Sequence[Evaluator], judge: Judge, log: Log, **opti
 
 
 async def finished_before(
-    folder: Path, store: Store, log: Log, setting: str, *, failures_allowed: bool = True
+    folder: Path, store: Store, log: Log, setting: str, results: str, *, failures_allowed: bool = True
 ) -> dict[str, Any] | None:
     """The summary of the run that the folder holds, if the same run would give the same rows again without a request.
 
     That is so where the setting is the same, no record failed that could be asked about again, results and store are
     the ones of that run, and the log, no pipe, reads as it did. Only where all of the rest is so the log is read.
+    `results` is the name of the file that would hold the rows.
     """
     if log.size is None:  # what a pipe holds can be read only once
         return None
@@ -81,9 +82,11 @@ async def finished_before(
     if summary is None or summary["setting"] != setting or log.size != summary["input"]["size"]:
         return None
     allowed = {"bad_input"} if failures_allowed else set()
+    if summary["results"] != results:
+        return None
     if any(set(block["errors"]) - allowed for block in summary["evaluators"].values()):
         return None
-    if not store.knows_results(summary["results_hash"]) or _hash_of(folder / RESULTS) != summary["results_hash"]:
+    if not store.knows_results(summary["results_hash"]) or _hash_of(folder / results) != summary["results_hash"]:
         return None
     hashes = await _read(log.records())
     before = Hashes(summary["input"]["fingerprint"], summary["input"]["ids"])
@@ -114,8 +117,9 @@ def _is_whole(summary: object) -> bool:
         return False
     assert isinstance(summary, dict)  # noqa: S101  # it fits
     blocks = summary["evaluators"].values()
-    ended = summary["status"] == "complete" and summary["results"] == RESULTS
-    return ended and all(isinstance(block, dict) and _fits(block, {"errors": dict}) for block in blocks)
+    return summary["status"] == "complete" and all(
+        isinstance(block, dict) and _fits(block, {"errors": dict}) for block in blocks
+    )
 
 
 def _fits(value: object, shape: object) -> bool:

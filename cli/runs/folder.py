@@ -3,19 +3,33 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 
 import orjson
 
 from ...evaluators.errors import OutputError, UsageError
-from ..records.log import STDIN, STDIN_NAME
+from ..records.addresses import is_remote, shown
+from ..records.inputs import STDIN
+from ..records.log import STDIN_NAME
 from ..records.packing import SUFFIXES as PACKINGS
 
 STDOUT = "-"
-RESULTS = "results.jsonl"
 SUMMARY = "summary.json"
 DEFAULT_STORE = "store.sqlite"
 _GLOB = re.compile(r"[*?\[]")
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+    @property
+    def file(self) -> str:
+        """The name of the file in the run's folder."""
+        return f"results.{self.value}"
 
 
 def output_folder(inputs: Sequence[str], output: str | None) -> Path | None:
@@ -25,7 +39,9 @@ def output_folder(inputs: Sequence[str], output: str | None) -> Path | None:
     if output is not None:
         if not output:
             raise UsageError("--output is empty text; is a variable unset?")
-        return Path(output)
+        if is_remote(output):
+            raise UsageError(f"results are written on this machine; name a local folder, not {shown(output)!r}")
+        return expanded(Path(output))
     if len(inputs) != 1:
         if evaluators := [name for name in inputs if name.endswith((".yaml", ".yml"))]:
             raise UsageError(f"{evaluators[0]!r} is no log; if it is an evaluator, give it with an -e of its own")
@@ -37,13 +53,21 @@ def _stem(given: str) -> str:
     """A name for what is read: a file's, a folder's, or that of the folder a glob looks into."""
     if given == STDIN:
         return "stdin"
-    path = Path(given)
+    path = Path(shown(given) if is_remote(given) else given)
     while _GLOB.search(path.name) and not path.exists():
         path = path.parent
-    path = path.resolve()
+    path = path if is_remote(given) else path.resolve()
     if path.is_dir():
         return path.name or "log"
     return (path.with_suffix("") if path.suffix in PACKINGS else path).stem or "log"
+
+
+def expanded(path: Path) -> Path:
+    """A path with the home folder in place of `~`, which a shell leaves in `--store=~/…`. Raises UsageError."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise UsageError(f"there is no home folder for {str(path)!r}; write the whole path") from None
 
 
 def check_folder(
@@ -81,10 +105,22 @@ def _inputs_before(folder: Path) -> list[str]:
 
 def remove_summary(folder: Path) -> None:
     """Take away the summary of an earlier run: without one a run has not ended. Raises OutputError."""
+    _remove(folder / SUMMARY)
+
+
+def remove_other_results(folder: Path, name: str) -> None:
+    """Take away the rows of an earlier run in another format: a folder has one file of them. Raises OutputError."""
+    others = [path for each in Format for path in (folder / each.file, folder / f"{each.file}.part")]
+    for path in others:
+        if path.name not in (name, f"{name}.part"):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
     try:
-        (folder / SUMMARY).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot replace {str(folder / SUMMARY)!r}: {error.strerror}") from None
+        raise OutputError(f"cannot replace {str(path)!r}: {error.strerror}") from None
 
 
 def make_folder(folder: Path) -> None:

@@ -19,15 +19,16 @@ from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Log
-from .engine import Engine
+from .engine import Engine, prepare_ray
 from .finished import finished_before, setting_hash
-from .folder import RESULTS, SUMMARY, make_folder, remove_summary
+from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_again, summary_bytes
+from .table import ResultsTable
 
 
 class Ending(NamedTuple):
@@ -78,14 +79,17 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     before = (
         options.engine is Engine.LOCAL
         and folder
-        and await finished_before(folder, store, plan.log, same, failures_allowed=not options.raise_on_failure)
+        and await finished_before(
+            folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
+        )
     )
     error = None
     if before:
         reporter.note("nothing has changed since the run that is here: its results stand")
-        setting = make_setting(results=RESULTS, results_hash=before["results_hash"])
+        setting = make_setting(results=before["results"], results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
     elif options.engine is Engine.RAY:
+        prepare_ray(options.ray_address)
         from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
 
         finished = await judge_on_ray(plan, asker, store, reporter)
@@ -94,12 +98,19 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         summary = build_summary(finished.course, asker, setting, error=error)
         summary |= {"concurrency": finished.concurrency(), "engine": finished.engine()}
     else:
-        results: Results = ResultsFile(folder / RESULTS) if folder else ResultsStream()
+        results = _make_results(plan)
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
+
+
+def _make_results(plan: Plan) -> Results:
+    if plan.folder is None:
+        return ResultsStream()
+    path = plan.folder / plan.options.format.file
+    return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)
 
 
 async def _judge_all(
@@ -119,6 +130,8 @@ async def _judge_all(
         population=_population(plan.log),
     )
     error = await _run_to_its_end(runner, results, asker, reporter)
+    if plan.folder and not error:
+        error = _leave_one_file(plan.folder, plan.options.format.file)
     return runner.course, _advised(error, plan)
 
 
@@ -127,6 +140,14 @@ def _advised(error: RunError | None, plan: Plan) -> RunError | None:
     if isinstance(error, Interrupted) and plan.store:
         return Interrupted(error.number, "; run the same command again to go on")
     return error
+
+
+def _leave_one_file(folder: Path, name: str) -> OutputError | None:
+    try:
+        remove_other_results(folder, name)
+    except OutputError as error:
+        return error
+    return None
 
 
 def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[str, object]) -> OutputError | None:

@@ -15,14 +15,18 @@ from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import OFFLINE, check_offline
+from ...evaluators.outputs.columns import ColumnTypes
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
+from ..records.addresses import shown
 from ..records.carrying import Carrying
-from ..records.log import EVERYTHING, NOTHING, STDIN
+from ..records.inputs import STDIN
+from ..records.log import EVERYTHING, NOTHING
 from ..records.sampling import Selection
 from ..records.source import printable
+from .columns import column_types
 from .engine import Engine, check_engine
-from .folder import DEFAULT_STORE, check_folder, output_folder
+from .folder import DEFAULT_STORE, Format, check_folder, expanded, output_folder
 from .runner import GRACE_SECONDS, Course
 
 DEFAULT_TIMEOUT = 60.0
@@ -57,6 +61,7 @@ class RunOptions:
     ray_address: str | None = None
     """Of a Ray cluster; None for one that lasts as long as the run."""
     ray_workers: int | None = None
+    format: Format = Format.JSONL
     config: str | None = None
     """The file that some of them came from."""
 
@@ -90,11 +95,15 @@ class Plan:
     """None where the rows go to standard output."""
     local: LocalModel | None = None
     """The model file behind the endpoint, if there is one."""
+    columns: ColumnTypes | None = None
+    """The columns of its rows, where they are written as a table."""
 
     @property
     def store(self) -> Path | None:
         """Where replies are kept; None where they are not."""
-        return self.options.store or (self.folder / DEFAULT_STORE if self.folder else None)
+        if self.options.store:
+            return expanded(self.options.store)
+        return self.folder / DEFAULT_STORE if self.folder else None
 
 
 def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
@@ -116,20 +125,48 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
         if name not in needs:
             raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
-    check_folder(folder, options.inputs, log.names, chosen=options.output is not None, note=reporter.note)
-    for layout, names in log.layouts().items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        reporter.note(f"{names[0]}{more}: {layout}")
+    check_folder(
+        folder,
+        [shown(name) for name in options.inputs],
+        log.names,
+        chosen=options.output is not None,
+        note=reporter.note,
+    )
+    _tell_of(log, reporter)
     check_engine(options.engine, folder=folder, log=log, local=local)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
-    plan = Plan(options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local)
+    columns = _column_types(options, evaluators, log, folder)
+    plan = Plan(
+        options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local, columns=columns
+    )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
     if plan.store is None and endpoint:
         reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
     return plan
+
+
+def _column_types(
+    options: RunOptions, evaluators: Sequence[Evaluator], log: Log, folder: Path | None
+) -> ColumnTypes | None:
+    """The columns of a table's rows, None for JSON Lines. Raises UsageError."""
+    if options.format is Format.JSONL and options.engine is Engine.LOCAL:
+        return None
+    if folder is None:
+        raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
+    return column_types(evaluators, log.carried)
+
+
+def _tell_of(log: Log, reporter: Reporter) -> None:
+    """Tell where its fields stand, and which of its files are not read."""
+    for layout, names in log.layouts().items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        reporter.note(f"{names[0]}{more}: {layout}")
+    if log.left_out:
+        given = " and ".join(map(str, log.selection.where))
+        reporter.note(f"{log.left_out:,} files in folders that do not meet --where {given} are left out")
 
 
 def _draw(log: Log, reporter: Reporter) -> None:
@@ -204,7 +241,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
     """What was in force, defaults and environment included; the name of the key's variable, never the key."""
     options, endpoint, local = plan.options, plan.endpoint, plan.local
     return {
-        "inputs": [printable(name) for name in options.inputs],
+        "inputs": [shown(printable(name)) for name in options.inputs],
         "evaluators": [printable(name) for name in options.evaluators],
         "model": options.model,
         "base_url": endpoint.base_url if endpoint and not local else None,
@@ -228,6 +265,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         "output": printable(plan.folder) if plan.folder else None,
+        "format": options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,20 +11,11 @@ from ...evaluators.errors import RunError
 
 _OBJECT_STORE_BYTES = 256 << 20
 """Of a cluster of ours: blocks are small, and few are under way."""
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # Ray reports nothing to its makers
-    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",  # what matters comes as an error
-}
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
     """Be connected to a cluster: at an address, or of processes of our own. Raises RunError."""
-    settings = _QUIET if address else {**_QUIET, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    for name, value in settings.items():
-        os.environ.setdefault(name, value)
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     own = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES} if address is None else {}
@@ -35,7 +25,7 @@ def cluster(address: str | None) -> Iterator[None]:
             ray.init(address=address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **own)
     except (OSError, RuntimeError, ValueError) as error:
         where = f"at {address!r}" if address else "on this machine"
-        raise RunError(f"no Ray {where}: {' '.join(str(error).split())[:300]}") from None
+        raise RunError(f"no Ray {where}: {_reason(error)}") from None
     try:
         yield
     finally:
@@ -53,3 +43,8 @@ def _native_words_unheard() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what Ray says."""
+    return next(iter(str(error).splitlines()), type(error).__name__).partition(" Last connection error")[0]

@@ -14,7 +14,6 @@ from typing import Any, cast
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext
-from ray.util.annotations import RayDeprecationWarning
 
 from ...evaluators.errors import CtxrelError, InputError, OutputError, RunError
 from ...evaluators.judges.asking import Asker
@@ -154,7 +153,7 @@ class _Engine:
         total = Amounts(options.concurrency, options.rpm, options.tpm)
         self._coordinator = ray.remote(num_cpus=0, max_concurrency=10_000)(Coordinator).remote(total)
         workers = self._workers()
-        sink = RowsSink(part)
+        sink = RowsSink(part.resolve(), self._plan.columns or {})
         error: RunError | None = None
         async with self._signals():
             job = asyncio.create_task(asyncio.to_thread(self._carry_out, self._assignment(), sink, workers))
@@ -206,9 +205,9 @@ class _Engine:
         )
         at_once = self._batches_at_once(workers)
         with warnings.catch_warnings():
-            # Ray has named parameters for all but the bounds of retries, and warns of those.
-            warnings.simplefilter("ignore", RayDeprecationWarning)
-            judged = data.map_batches(
+            # Of few blocks for many workers, and of the bounds of retries, for which there are no newer names yet.
+            warnings.simplefilter("ignore")
+            data.map_batches(
                 _Actor,
                 fn_constructor_args=(assignment, coordinator),
                 batch_size=None,
@@ -222,8 +221,7 @@ class _Engine:
                 num_cpus=_WORKER_CPUS,
                 max_restarts=_RESTARTS,
                 max_task_retries=_RETRIES,
-            )
-        judged.write_datasink(sink, ray_remote_args={"num_cpus": _TASK_CPUS})
+            ).write_datasink(sink, ray_remote_args={"num_cpus": _TASK_CPUS})
 
     def _batches_at_once(self, workers: int) -> int:
         """Twice as many records as a worker can have in flight, and one batch more."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from ...evaluators.judging import Outcome
+from ...evaluators.outputs.columns import ColumnTypes
 from ..records.pieces import Piece
 from .batch import Line
 from .packed import pack, pack_outcome, unpack_outcome
-from .rows_table import rows_table
+from .table import ResultsTable
 
 if TYPE_CHECKING:
     from ray.data._internal.execution.interfaces import TaskContext
@@ -105,8 +105,9 @@ class Written(NamedTuple):
 class RowsSink(Datasink):  # type: ignore[misc]  # as above
     """A folder of Parquet files, each in the order of the records; together they are in any order."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, types: ColumnTypes) -> None:
         self.written: list[Written] = []
+        self._types = types
         self._folder = folder
 
     def get_name(self) -> str:
@@ -126,7 +127,10 @@ class RowsSink(Datasink):  # type: ignore[misc]  # as above
         table = table.sort_by([("index", "ascending"), ("rank", "ascending")])
         name = uuid4().hex
         indexes = table.column("index").to_pylist()
-        _write_private(self._folder / f"{name}.parquet", table.column("row").to_pylist())
+        rows = ResultsTable(self._folder / f"{name}.parquet", self._types)
+        for row in table.column("row").to_pylist():
+            rows.write(row)
+        rows.finish(complete=True)
         ranks, outcomes = table.column("rank").to_pylist(), table.column("outcome").to_pylist()
         with open(self._folder / f"{name}.outcomes", "wb", opener=_private) as stream:
             for counted in zip(indexes, ranks, outcomes, strict=True):
@@ -137,11 +141,6 @@ class RowsSink(Datasink):  # type: ignore[misc]  # as above
         """Take note of the files."""
         found = [each for each in write_result.write_returns if isinstance(each, tuple)]
         self.written = sorted((Written(*each) for each in found), key=lambda each: each.first)
-
-
-def _write_private(path: Path, rows: list[bytes]) -> None:
-    with open(path, "wb", opener=_private) as stream:
-        pq.write_table(rows_table(rows), stream, compression="zstd")
 
 
 def _private(path: str, flags: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ..case import Case, Statement
 from ..figures import ContextFact, ContextFigures, context_fact
+from .columns import CONTEXT_VERDICTS, ColumnTypes, Scalar
 from .examples import numbers_of
 from .output import UNIT, Marks, Reply, list_of, refuse
 
@@ -71,6 +72,13 @@ class Citations:
         """Empty lists."""
         names = ("statements", "statement_scores") if self._report_all else (self.name,)
         return {name: [] for name in (*names, "contexts")}
+
+    def types(self) -> ColumnTypes:
+        """What each of its columns holds."""
+        own: ColumnTypes = {self.name: [Scalar.TEXT]}
+        if self._report_all:
+            own = {"statements": [Scalar.TEXT], "statement_scores": [Scalar.INTEGER]}
+        return own | {"contexts": CONTEXT_VERDICTS}
 
     def marks(self, verdict: set[int], case: Case) -> Marks:
         """One for each relevant statement."""

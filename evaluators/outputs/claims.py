@@ -8,6 +8,7 @@ from ..case import Case
 from ..figures import ratio
 from ..locating import same_text
 from .citations import NUMBERS_FORM, NUMBERS_SCHEMA, read_numbers
+from .columns import SPAN, ColumnTypes, Scalar
 from .examples import numbers_of, text_list
 from .output import UNIT, Marks, Reply, UnfitExample, list_of, read_binary, refuse, texts_of
 
@@ -125,6 +126,11 @@ class Claims:
     def empty(self) -> dict[str, object]:
         """Empty lists."""
         return {self.name: [], SCORES: [], EVIDENCE: []}
+
+    def types(self) -> ColumnTypes:
+        """What each of its columns holds."""
+        place: ColumnTypes = {"context": Scalar.INTEGER, "sentence": Scalar.INTEGER, "span": SPAN}
+        return {self.name: [Scalar.TEXT], SCORES: [Scalar.INTEGER], EVIDENCE: [[place]]}
 
     def marks(self, verdict: list[Claim], case: Case) -> Marks:  # noqa: ARG002  # the verdict holds all
         """One for each supported statement."""

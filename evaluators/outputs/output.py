@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from ..case import Case
 from ..errors import Failure, FailureKind
+from .columns import ColumnTypes
 
 Verdict = TypeVar("Verdict")
 Reply = Mapping[str, object]
@@ -100,6 +101,9 @@ class Output(Protocol[Verdict]):
 
     def empty(self) -> dict[str, object]:
         """Its columns in the row of a record that could not be judged."""
+
+    def types(self) -> ColumnTypes:
+        """What each of its columns holds."""
 
     def marks(self, verdict: Verdict, case: Case) -> Marks:
         """What a scoring rule sees."""

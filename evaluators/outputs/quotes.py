@@ -7,6 +7,7 @@ from ..case import Case, Statement
 from ..figures import ContextFact, ContextFigures, context_fact
 from ..locating import Haystack, Place
 from .citations import context_verdicts
+from .columns import CONTEXT_VERDICTS, SPAN, ColumnTypes, Scalar
 from .examples import text_list
 from .output import UNIT, Marks, Reply, UnfitExample, texts_of
 
@@ -94,6 +95,16 @@ class Quotes:
     def empty(self) -> dict[str, object]:
         """Empty lists."""
         return {self.name: [], LOCATIONS: [], "contexts": []}
+
+    def types(self) -> ColumnTypes:
+        """What each of its columns holds."""
+        location: ColumnTypes = {
+            "located": Scalar.BOOLEAN,
+            "context": Scalar.INTEGER,
+            "span": SPAN,
+            "similarity": Scalar.NUMBER,
+        }
+        return {self.name: [Scalar.TEXT], LOCATIONS: [location], "contexts": CONTEXT_VERDICTS}
 
     def marks(self, verdict: list[Quote], case: Case) -> Marks:
         """One for each sentence of the contexts that a located statement covers."""

@@ -11,10 +11,19 @@ from ..case import Case
 from ..errors import Failure
 from ..figures import ratio
 from ..jsontext import dumps_anything
+from .columns import ColumnType, ColumnTypes, Scalar
 from .output import UNIT, Figures, Marks, Range, Reply, UnfitExample, list_of, read_binary, refuse, texts_of, value_of
 
 _UNBOUNDED = Range(None, None)
 _MOST_LISTED = 20
+_SCALARS = {
+    "string": Scalar.TEXT,
+    "boolean": Scalar.BOOLEAN,
+    "integer": Scalar.INTEGER,
+    "number": Scalar.NUMBER,
+    None: Scalar.JSON,
+}
+"""What holds a value, by the type in its JSON schema."""
 _LARGEST = 2**53
 """Beyond it not every reader of the rows can tell whole numbers apart."""
 
@@ -86,6 +95,10 @@ class Value:
     def empty(self) -> dict[str, object]:
         """An empty list, or null."""
         return {self.name: [] if self.shape.get("type") == "array" else None}
+
+    def types(self) -> ColumnTypes:
+        """What its column holds."""
+        return {self.name: _type_of(self.shape)}
 
     def marks(self, verdict: object, case: Case) -> Marks:  # noqa: ARG002  # the verdict holds all
         """The numbers, true as 1."""
@@ -216,6 +229,11 @@ def _number_shape(bounds: Range, *, whole: bool) -> dict[str, object]:
         # Not `minimum` and `maximum`: not every endpoint takes them in a strict schema, and the reader looks anyhow.
         return {"type": "integer" if whole else "number"}
     return {"type": "integer", "enum": list(range(math.ceil(bounds.low), math.floor(bounds.high) + 1))}
+
+
+def _type_of(shape: Any) -> ColumnType:  # noqa: ANN401  # a JSON schema
+    kind = shape.get("type")
+    return [_type_of(shape["items"])] if kind == "array" else _SCALARS[kind]
 
 
 def _described(bounds: Range, *, whole: bool) -> str:

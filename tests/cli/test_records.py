@@ -177,7 +177,7 @@ def test_absent(ctxrel: RunCommand) -> None:
     assert done.returncode == 2
     assert (
         done.stderr
-        == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow, .feather, .ipc file (folders in it are not read); check the path\n"
+        == "ctxrel: the folder 'empty' holds no .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow, .feather, .ipc file (of folders in it those like date=2026-11-30 are read); check the path\n"
     )
     assert ctxrel("run", "-", "-", "-o", "x", "-m", "offline").returncode == 2
 

@@ -172,7 +172,7 @@ def test_no_output_can_take_a_columns_name(ctxrel: RunCommand, write_log: WriteL
     """The names refused to an evaluator's output are the other columns of a row."""
     ctxrel("run", write_log(records(1)), "-m", "offline")
     (row,) = read_rows(tmp_path / "log.ctxrel")
-    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - {"requests", "kept", "input"}
+    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - {"requests", "file", "kept", "input"}
 
 
 def test_rows_in_order_whatever_the_answers_take(
