@@ -15,8 +15,8 @@ _AT_ONCE = 8
 class Line(NamedTuple):
     """A finished row."""
 
-    index: int
-    """Of the record."""
+    position: int
+    """Of the record in the whole input."""
     row: bytes
     evaluator: str
     outcome: Outcome

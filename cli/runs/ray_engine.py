@@ -91,7 +91,7 @@ class _Actor:
 
     async def __call__(self, table: pa.Table) -> pa.Table:
         """The rows of a batch of records."""
-        records = [unpack(record) for record in table.column("record").to_pylist()]
+        records = [unpack(record) for record in table.column("record").to_pylist() if record is not None]
         return table_of(await self._worker.judge(records), self._ranks)
 
 
@@ -232,18 +232,23 @@ class _Engine:
         plan, options = self._plan, self._plan.options
         assert plan.folder is not None  # noqa: S101  # as above
         assert plan.store is not None  # noqa: S101
-        endpoint = plan.endpoint and {
-            "model": plan.endpoint.model,
-            "base_url": plan.endpoint.base_url,
-            "api_key_env": options.api_key_env,
-            "parameters": dict(plan.endpoint.parameters),
-            "timeout": options.timeout or DEFAULT_TIMEOUT,
-            "insecure": options.insecure,
-        }
+        given = plan.endpoint
+        endpoint = (
+            None
+            if given is None
+            else {
+                "model": given.model,
+                "base_url": given.base_url,
+                "api_key_env": options.api_key_env,
+                "parameters": dict(given.parameters),
+                "timeout": options.timeout or DEFAULT_TIMEOUT,
+                "insecure": options.insecure,
+            }
+        )
         return Assignment(
             evaluators=plan.evaluators,
             endpoint=endpoint,
-            facts=plan.endpoint and self._store.facts(plan.endpoint.address, plan.endpoint.model),
+            facts=None if given is None else self._store.facts(given.address, given.model),
             stores=(plan.folder / STORES).resolve(),
             run_store=plan.store.resolve(),
             alone=options.store is None,

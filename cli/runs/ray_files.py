@@ -28,8 +28,8 @@ BATCH = 64
 """Records that a worker is handed at once."""
 _ROWS_PER_FILE = 20_000
 _ASK_SECONDS = 1.0
-_RECORDS = pa.schema([("index", pa.int64()), ("record", pa.binary())])
-_ROWS = pa.schema([("index", pa.int64()), ("rank", pa.int32()), ("row", pa.binary()), ("outcome", pa.binary())])
+_RECORDS = pa.schema({"index": pa.int64(), "record": pa.binary()})
+_ROWS = pa.schema({"index": pa.int64(), "rank": pa.int32(), "row": pa.binary(), "outcome": pa.binary()})
 
 
 class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked at
@@ -70,27 +70,25 @@ def _read(piece: Piece, ended: Callable[[], bool]) -> Iterator[pa.Table]:
         records.append(pack(position))
         if len(indexes) < BATCH:
             continue
-        yield pa.table([indexes, records], schema=_RECORDS)
+        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=_RECORDS)
         indexes, records = [], []
         if time.monotonic() - asked > _ASK_SECONDS:
             if ended():
                 return
             asked = time.monotonic()
     if indexes:
-        yield pa.table([indexes, records], schema=_RECORDS)
+        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=_RECORDS)
 
 
 def table_of(lines: Sequence[Line], ranks: dict[str, int]) -> pa.Table:
     """Rows on their way to a file."""
-    return pa.table(
-        [
-            [line.index for line in lines],
-            [ranks[line.evaluator] for line in lines],
-            [line.row for line in lines],
-            [pack_outcome(line.outcome) for line in lines],
-        ],
-        schema=_ROWS,
-    )
+    columns = {
+        "index": [line.position for line in lines],
+        "rank": [ranks[line.evaluator] for line in lines],
+        "row": [line.row for line in lines],
+        "outcome": [pack_outcome(line.outcome) for line in lines],
+    }
+    return pa.Table.from_pydict(columns, schema=_ROWS)
 
 
 class Written(NamedTuple):
@@ -125,17 +123,16 @@ class RowsSink(Datasink):  # type: ignore[misc]  # as above
         if not table.num_rows:
             return None
         table = table.sort_by([("index", "ascending"), ("rank", "ascending")])
+        columns: dict[str, list[Any]] = table.to_pydict()
         name = uuid4().hex
-        indexes = table.column("index").to_pylist()
         rows = ResultsTable(self._folder / f"{name}.parquet", self._types)
-        for row in table.column("row").to_pylist():
+        for row in columns["row"]:
             rows.write(row)
         rows.finish(complete=True)
-        ranks, outcomes = table.column("rank").to_pylist(), table.column("outcome").to_pylist()
         with open(self._folder / f"{name}.outcomes", "wb", opener=_private) as stream:
-            for counted in zip(indexes, ranks, outcomes, strict=True):
-                pickle.dump(counted, stream, pickle.HIGHEST_PROTOCOL)
-        return Written(name, len(indexes), indexes[0])
+            for counts in zip(columns["index"], columns["rank"], columns["outcome"], strict=True):
+                pickle.dump(counts, stream, pickle.HIGHEST_PROTOCOL)
+        return Written(name, table.num_rows, columns["index"][0])
 
     def on_write_complete(self, write_result: Any) -> None:  # noqa: ANN401  # Ray's
         """Take note of the files."""

@@ -58,7 +58,11 @@ class Dealer:
             rpm=self._rate(worker, self._total.rpm, "rpm"),
             tpm=self._rate(worker, self._total.tpm, "tpm"),
         )
-        hand.held = Amounts(*map(_larger, held, share))
+        hand.held = Amounts(
+            slots=None if share.slots is None else max(held.slots or 0, share.slots),
+            rpm=None if share.rpm is None else max(held.rpm or 0.0, share.rpm),
+            tpm=None if share.tpm is None else max(held.tpm or 0.0, share.tpm),
+        )
         return share
 
     def _slots(self, worker: str, total: int) -> int:
@@ -87,7 +91,3 @@ class Dealer:
     def held(self) -> Mapping[str, Amounts]:
         """What each worker may be using."""
         return {name: hand.held for name, hand in self._hands.items()}
-
-
-def _larger(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else max(one, other)

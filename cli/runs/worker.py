@@ -115,9 +115,11 @@ class Worker:
             await asyncio.shield(self._started)
             if not self._ended and positions:
                 await self._judge(positions, lines)
+            if self._is_open:
+                await self._report()  # before the rows leave: who counts them knows what they took
         except Exception as error:  # noqa: BLE001  # told to all
             await self._fail(error)
-        return sorted(lines, key=lambda line: (line.index, self._ranks[line.evaluator]))
+        return sorted(lines, key=lambda line: (line.position, self._ranks[line.evaluator]))
 
     async def close(self) -> None:
         """Stop reporting, close judge and store."""
@@ -188,7 +190,7 @@ class Worker:
         if batch.error:
             await self._fail(batch.error)
         elif self._assignment.raise_on_failure:
-            failed = {line.index: line.outcome.failure for line in batch.lines if line.outcome.failure}
+            failed = {line.position: line.outcome.failure for line in batch.lines if line.outcome.failure}
             if failed:
                 index, failure = next(iter(failed.items()))
                 record = next(position.record for position in positions if position.record.index == index)

@@ -97,12 +97,13 @@ def test_same_rows(
     folder.mkdir()
     write_log(records(3000), "logs/a.jsonl")
     pq.write_table(pa.Table.from_pylist(records(2000, first=3000)), folder / "b.parquet", row_group_size=300)
-    alone = ctxrel("run", folder, "-o", "alone", "-m", MODEL, "--base-url", server.url, "-c", "8", timeout=300)
+    judge = ["-m", MODEL, "--base-url", server.url, "-c", "8"]
+    alone = ctxrel("run", folder, "-o", "alone", "--format", "parquet", *judge, timeout=300)
     assert alone.returncode == 0, alone.stderr
     server.most_in_flight = 0
     done = ctxrel(*on_ray(cluster, server, folder, "-o", "ray"), timeout=300)
     assert done.returncode == 0, done.stderr
-    assert rows_of(tmp_path / "ray") == read_rows(tmp_path / "alone")
+    assert rows_of(tmp_path / "ray") == pq.read_table(tmp_path / "alone" / "results.parquet").to_pylist()
     assert len(server.seen) == 10_000
     assert server.most_in_flight <= IN_FLIGHT
     one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "ray")
