@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..evaluators.errors import CtxrelError, OutputLocked, UsageError
-from .commands import init, prompts, run
+from ..evaluators.errors import BudgetReached, CtxrelError, OutputLocked, UsageError
+from .commands import estimate, init, prompts, run
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("run", epilog=run.EPILOG)(run.run)
+app.command("estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(prompts.app, name="prompts")
 
@@ -50,7 +51,7 @@ def exit_code(error: CtxrelError) -> int:
     """The code of an error: 2 for usage and input, 75 for try again later, 128 and its number for a signal, else 1."""
     if isinstance(error, Interrupted):
         return 128 + error.number
-    if isinstance(error, OutputLocked):
+    if isinstance(error, (OutputLocked, BudgetReached)):
         return EXIT_NOT_FINISHED
     return EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from ..evaluators.costs.price import dollars, show_dollars
 from ..evaluators.judges.asking import Asker
 from .runs.runner import Course
 
@@ -55,6 +56,7 @@ class Reporter:
             self._kind, _HEARTBEAT_SECONDS
         )
         self._started = time.monotonic()
+        self._warned: set[str] = set()
         self._bar: _ProgressBar | None = None
 
     def note(self, message: str) -> None:
@@ -63,7 +65,10 @@ class Reporter:
             self._line(message)
 
     def warn(self, message: str) -> None:
-        """Something that may need action."""
+        """Something that may need action; said once."""
+        if message in self._warned:
+            return
+        self._warned.add(message)
         if self._kind in (ProgressKind.BAR, ProgressKind.PLAIN):
             self._line(f"note: {message}")
 
@@ -125,6 +130,8 @@ def progress_line(course: Course, asker: Asker, seconds: float) -> str:
         parts.append(f"{course.failed:,} failed")
     if tokens := asker.usage.input_tokens + asker.usage.output_tokens:
         parts.append(f"{tokens:,} tokens")
+    if cost := asker.budget.bill.total:
+        parts.append(show_dollars(dollars(cost)))
     if (pause := asker.limiter.paused_for) >= 1:
         parts.append(f"paused for {duration(pause)} as the endpoint asked")
     if course.fraction:
@@ -142,6 +149,7 @@ def progress_json(course: Course, asker: Asker, seconds: float) -> str:
             "sent": asker.sent,
             "reused": course.reused,
             "tokens": asker.usage._asdict(),
+            "cost": None if (cost := asker.budget.bill.total) is None else dollars(cost),
             "fraction": course.fraction,
             "seconds": round(seconds, 3),
         }

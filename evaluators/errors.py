@@ -14,7 +14,8 @@ CtxrelError
 │   │   └── QuotaExhausted
 │   ├── OutputError          results or store cannot be written
 │   │   └── MemoryBusy       not now: another program holds the store
-│   └── RecordFailed         a record failed and the user asked to stop at the first one
+│   ├── RecordFailed         a record failed and the user asked to stop at the first one
+│   └── BudgetReached        what the run may spend is spent
 └── OutputLocked             another run works at the same output
 
 Failure                      one record could not be judged: data, never the end of a run
@@ -87,6 +88,10 @@ class RecordFailed(RunError, ValueError):
     """A record failed and the user asked to stop at the first one."""
 
 
+class BudgetReached(RunError):
+    """What the run may spend is spent."""
+
+
 class OutputLocked(CtxrelError):
     """Another run works at the same output."""
 
@@ -110,12 +115,16 @@ class FailureKind(StrEnum):
 class Failure(Exception):
     """One record could not be judged."""
 
-    def __init__(self, kind: FailureKind, message: str, *, wait: float | None = None) -> None:
-        """`wait` is for how many seconds the endpoint asked everybody to wait, None where it did not."""
+    def __init__(self, kind: FailureKind, message: str, *, wait: float | None = None, billed: bool = False) -> None:
+        """`wait` is for how many seconds the endpoint asked everybody to wait, None where it did not.
+
+        `billed` tells that the endpoint may have done the work, and may charge for it, though no reply has come.
+        """
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.wait = wait
+        self.billed = billed
 
 
 class RateLimited(Failure):

@@ -88,6 +88,8 @@ class Evaluator:
             self.outputs = (*self.outputs, reason())
         self.range = definition.scoring.range
         self.divisible = CONTEXTS in self.inputs and all(output.divisible for output in self.outputs)
+        self.examples: list[tuple[str, str]] = []
+        """The worked examples as the judge is shown them: input and reply."""
         self._cites = any(output.divisible for output in self.asked)
         self._numbered = any(output.numbered for output in self.asked)
         self.static = Prompt(
@@ -154,11 +156,12 @@ class Evaluator:
         """The system message: instructions with output format and examples filled in. Raises DefinitionError."""
         forms = [form for output in self.outputs for form in output.form().items()]
         output_format = "{" + ", ".join(f'"{key}": {form}' for key, form in forms) + "}"
-        examples = "\n\n".join(map(self._render_example, self.definition.examples))
+        self.examples = [self._render_example(example) for example in self.definition.examples]
+        examples = "\n\n".join(f"Input: {shown}\nOutput: {reply}" for shown, reply in self.examples)
         fillings = {**self.definition.inserts, "output_format": output_format, "examples": examples}
         return fill_placeholders(self.definition.instructions, fillings)
 
-    def _render_example(self, example: Example) -> str:
+    def _render_example(self, example: Example) -> tuple[str, str]:
         case = self.case(example.inputs)
         reply: dict[str, object] = {}
         try:
@@ -168,7 +171,7 @@ class Evaluator:
             example.source.fail((*example.place, "outputs", *unfit.place), str(unfit))
         if len(self.outputs) > len(self.asked) and example.reason:
             reply[REASON] = example.reason
-        return f"Input: {case.render()}\nOutput: {orjson.dumps(reply).decode()}"
+        return case.render(), orjson.dumps(reply).decode()
 
 
 def load_evaluator(name_or_path: str, *, explain: bool = False) -> Evaluator:

@@ -1,10 +1,12 @@
 """One record through one evaluator: remembered, asked for, divided where it does not fit, never raised."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 
+from .costs.tariff import UNKNOWN_TARIFF, Tariff
 from .errors import Failure, FailureKind
 from .evaluator import Evaluation, Evaluator, Task, Verdict
 from .judges.asking import Asker
@@ -25,6 +27,10 @@ class Outcome:
     failure: Failure | None = None
     replies: list[Reply] = field(default_factory=list)
     """Every reply that was paid for on the way, also in earlier runs."""
+    found: list[Reply] = field(default_factory=list)
+    """Those of them that this record did not have to ask for."""
+    tariff: Tariff = UNKNOWN_TARIFF
+    """What they cost."""
     requests: int = 0
     """Requests the record was divided into; 0 where there was nothing to ask."""
     reused: int = 0
@@ -41,6 +47,16 @@ class Outcome:
         return total
 
     @property
+    def cost(self) -> float | None:
+        """USD that all replies cost at list price, None where that is not known."""
+        return self.tariff.cost(self.replies)
+
+    @property
+    def saved(self) -> float:
+        """USD that the replies would have cost which this record did not have to ask for; 0 where that is not known."""
+        return (self.found and self.tariff.cost(self.found)) or 0.0
+
+    @property
     def model(self) -> str | None:
         """The model as the endpoint named it last."""
         return self.replies[-1].model if self.replies else None
@@ -51,9 +67,9 @@ class Begun:
 
     __slots__ = ("ended", "evaluator", "key", "outcome", "request", "task")
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, tariff: Tariff) -> None:
         self.evaluator = evaluator
-        self.outcome = Outcome()
+        self.outcome = Outcome(tariff=tariff)
         self.task: Task | None = None
         self.request: Request | None = None
         self.key = b""
@@ -86,7 +102,7 @@ class Judging:
 
     def begin(self, record: Record, evaluator: Evaluator) -> "Begun":
         """A record's judgement as far as it goes without asking: to its end, where its reply is remembered."""
-        begun = Begun(evaluator)
+        begun = Begun(evaluator, self.asker.budget.bill.tariff)
         try:
             if record.problem is not None:
                 raise Failure(FailureKind.BAD_INPUT, record.problem)  # noqa: TRY301  # the one way to an error row
@@ -96,7 +112,7 @@ class Judging:
                 begun.conclude(begun.task.nothing())
                 return begun
             begun.key = self._key(begun.request)
-            verdict = self._remembered(begun.task, begun.key, begun.outcome)
+            verdict = self._remembered(begun.task, begun.key, begun.outcome, found=True)
             if verdict is not None:
                 begun.outcome.requests = begun.outcome.reused = 1
                 begun.conclude(verdict)
@@ -117,6 +133,21 @@ class Judging:
                 begun.outcome.failure = failure
         return begun.outcome
 
+    def needed(self, begun: "Begun") -> Iterator[tuple[bytes, Request]]:
+        """Key and request of all that a judgement would have to ask for, as far as that can be told before."""
+        if not begun.ended and begun.task is not None and begun.request is not None:
+            yield from self._needed(begun.task, begun.request, begun.key)
+
+    def _needed(self, task: Task, request: Request, key: bytes) -> Iterator[tuple[bytes, Request]]:
+        halves = task.halves() if self._exceeds(request) > 0 else None
+        if halves is None:
+            yield key, request
+            return
+        for half in halves:
+            part = half.request()
+            if part is not None and self._remembered(half, self._key(part), Outcome(), found=True) is None:
+                yield from self._needed(half, part, self._key(part))
+
     async def cancel(self) -> None:
         """Give up what is under way; replies that have arrived are kept."""
         tasks = list(self._under_way.values())
@@ -131,7 +162,7 @@ class Judging:
             return task.nothing()
         key = self._key(request)
         outcome.requests += 1
-        verdict = self._remembered(task, key, outcome)
+        verdict = self._remembered(task, key, outcome, found=True)
         if verdict is not None:
             outcome.reused += 1
             return verdict
@@ -178,26 +209,25 @@ class Judging:
         try:
             if earlier := self._failed.get(key):
                 raise Failure(earlier.kind, earlier.message)  # noqa: TRY301  # anew: a traceback grows with each raise
-            await self._ask_once(task, request, key, outcome, failed_before=failed_before)
+            found = await self._ask_once(task, request, key, failed_before=failed_before)
         except Failure:
             outcome.replies += self._memory.replies(key)
             raise
-        verdict = self._remembered(task, key, outcome)
+        outcome.reused += found
+        verdict = self._remembered(task, key, outcome, found=found)
         if verdict is None:  # another evaluator asked, and reads other things in the same reply
             outcome.replies += self._memory.replies(key)
             raise Failure(FailureKind.INVALID_REPLY, "the reply to a request that is shared does not fit")
         return verdict
 
-    async def _ask_once(
-        self, task: Task, request: Request, key: bytes, outcome: Outcome, *, failed_before: bool
-    ) -> None:
-        """Ask; identical requests that are in flight at once are one request."""
+    async def _ask_once(self, task: Task, request: Request, key: bytes, *, failed_before: bool) -> bool:
+        """Ask, and tell whether somebody else had; identical requests that are in flight at once are one request."""
         shared = key in self._under_way
         if not shared:
             self._under_way[key] = asyncio.ensure_future(self._ask(task, request, key, failed_before=failed_before))
             self._under_way[key].add_done_callback(lambda done: self._done(key, done))
         asked = await asyncio.shield(self._under_way[key])
-        outcome.reused += shared or not asked
+        return shared or not asked
 
     def _done(self, key: bytes, asked: "asyncio.Task[bool]") -> None:
         del self._under_way[key]
@@ -227,8 +257,11 @@ class Judging:
             raise
         return True
 
-    def _remembered(self, task: Task, key: bytes, outcome: Outcome) -> Verdict | None:
-        """The verdict of the first reply that has one; the outcome is told of the replies up to it."""
+    def _remembered(self, task: Task, key: bytes, outcome: Outcome, *, found: bool) -> Verdict | None:
+        """The verdict of the first reply that has one; the outcome is told of the replies up to it.
+
+        `found` tells that nobody was asked for this record's sake.
+        """
         replies = self._memory.replies(key)
         for number, reply in enumerate(replies, start=1):
             try:
@@ -236,6 +269,8 @@ class Judging:
             except Failure:
                 continue
             outcome.replies += replies[:number]
+            if found:
+                outcome.found += replies[:number]
             outcome.repaired |= is_repaired(reply)
             return verdict
         return None

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ...evaluators.costs.budget import Caps
 from ...evaluators.definition import check_parameters
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
@@ -58,6 +59,16 @@ Concurrency = Annotated[
 ]
 RequestsPerMinute = Annotated[float | None, typer.Option(metavar="N", help="Requests per minute at most.")]
 TokensPerMinute = Annotated[float | None, typer.Option(metavar="N", help="Tokens per minute at most, in and out.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(metavar="USD", help="Send nothing more once so much is spent at this output, earlier runs included."),
+]
+MaxTokensTotal = Annotated[int | None, typer.Option(min=1, metavar="N", help="The same for tokens, in and out.")]
+Prices = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Prices by host and model (YAML), which come before those that are built in."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what the run would send and cost, and send nothing.")]
 QuestionField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the question stands, as meta.query.")]
 ContextsField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the contexts stand, as results[].text.")]
 AnswerField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the answer stands.")]
@@ -156,6 +167,13 @@ def check_ray(engine: Engine, address: str | None, workers: int | None) -> None:
     """Raise UsageError for options of an engine that was not asked for."""
     if engine is not Engine.RAY and (address is not None or workers is not None):
         raise UsageError(f"--ray-{'address' if address is not None else 'workers'} needs --engine ray")
+
+
+def parse_caps(max_cost: float | None, max_tokens_total: int | None) -> Caps:
+    """What a run may spend. Raises UsageError for what is no amount of money."""
+    if max_cost is not None and not 0 < max_cost < float("inf"):
+        raise UsageError(f"--max-cost {max_cost:g}: give an amount in USD above 0")
+    return Caps(cost=max_cost, tokens=max_tokens_total)
 
 
 def parse_parameters(given: list[str]) -> dict[str, object]:

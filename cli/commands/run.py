@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from ...evaluators.judges.endpoint import DEFAULT_MODEL
+from ...evaluators.judges.offline import OFFLINE
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
@@ -11,7 +12,9 @@ from ..runs.engine import Engine
 from ..runs.folder import Format
 from ..runs.job import Ending, carry_out
 from ..runs.plan import RunOptions, plan_run
+from ..runs.pricing import cost_line
 from . import options as opt
+from .estimate import show_estimate
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
@@ -29,6 +32,9 @@ def run(
     concurrency: opt.Concurrency = None,
     rpm: opt.RequestsPerMinute = None,
     tpm: opt.TokensPerMinute = None,
+    max_cost: opt.MaxCost = None,
+    max_tokens_total: opt.MaxTokensTotal = None,
+    prices: opt.Prices = None,
     question_field: opt.QuestionField = None,
     contexts_field: opt.ContextsField = None,
     answer_field: opt.AnswerField = None,
@@ -52,6 +58,7 @@ def run(
     engine: opt.EngineName = Engine.LOCAL,
     ray_address: opt.RayAddress = None,
     ray_workers: opt.RayWorkers = None,
+    dry_run: opt.DryRun = False,
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
@@ -82,6 +89,8 @@ def run(
         max_input_tokens=max_input_tokens,
         rpm=opt.parse_rate("--rpm", rpm),
         tpm=opt.parse_rate("--tpm", tpm),
+        caps=opt.parse_caps(max_cost, max_tokens_total),
+        prices=prices,
         grace=grace,
         insecure=insecure,
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
@@ -95,7 +104,10 @@ def run(
     if config:
         reporter.note(f"options: {config}")
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
-    plan = plan_run(options, reporter)
+    plan = plan_run(options, reporter, sending=not dry_run)
+    if dry_run:
+        show_estimate(plan, reporter)
+        return
     _finish(asyncio.run(carry_out(plan, reporter)), quiet=progress in (ProgressKind.NONE, ProgressKind.JSON))
 
 
@@ -119,6 +131,8 @@ def show_ending(ending: Ending) -> None:
         f"requests: {requests['sent']:,} sent, {requests['reused']:,} answered from the store, "
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
+    if (cost := ending.summary["cost"]) and ending.summary["judge"]["model"] != OFFLINE:
+        write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")
 

@@ -24,6 +24,7 @@ _LAST: ColumnTypes = {
     "prompt": Scalar.TEXT,
     "repaired": Scalar.BOOLEAN,
     "usage": dict.fromkeys(Usage._fields, Scalar.INTEGER),
+    "cost": Scalar.NUMBER,
     "error": {"kind": Scalar.TEXT, "message": Scalar.TEXT},
     "requests": Scalar.INTEGER,
 }

@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from ...evaluators.costs.budget import Amount, Budget
 from ...evaluators.errors import FailureKind, RunError
 from ...evaluators.replies import Usage
+from .purse import Purse
 from .shares import Amounts, Dealer
 from .suspects import Attempt, Suspects
 
@@ -23,6 +26,7 @@ class Report:
 
     held: Amounts
     """What it may be using."""
+    spent: Amount
     busy: bool
     sent: int
     usage: Usage
@@ -40,6 +44,14 @@ class Report:
     """Whether that was a rate limit."""
     error: RunError | None = None
     """Why the run has to end."""
+
+
+class Share(NamedTuple):
+    """What a worker may do from now on."""
+
+    amounts: Amounts
+    allowed: Amount
+    """To be spent since its start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +89,10 @@ class Progress:
 class Coordinator:
     """Runs as an actor of its own; its methods are short, and none of them judges anything."""
 
-    def __init__(self, total: Amounts) -> None:
+    def __init__(self, total: Amounts, budget: Budget) -> None:
+        """`budget` has the caps of the run, and what earlier ones have spent."""
         self._dealer = Dealer(total)
+        self._purse = Purse(budget)
         self._suspects = Suspects()
         self._reports: dict[str, Report] = {}
         self._past: list[Report] = []
@@ -97,8 +111,9 @@ class Coordinator:
             self._past.append(before)
         self._heard[worker] = time.monotonic()
         self._dealer.join(worker)
+        self._purse.join(worker)
 
-    async def report(self, worker: str, report: Report) -> Amounts:
+    async def report(self, worker: str, report: Report) -> Share:
         """Take a worker's word; gives its share from now on."""
         now = time.monotonic()
         self._heard[worker] = now
@@ -106,6 +121,7 @@ class Coordinator:
         self._notices |= dict.fromkeys(report.notices)
         for other in [name for name, heard in self._heard.items() if now - heard > GONE_SECONDS]:
             self._dealer.leave(other)
+            self._purse.leave(other)
             del self._heard[other]
         if report.error:
             await self.end(report.error)
@@ -113,7 +129,13 @@ class Coordinator:
             again = self._news.limited and self._held_for() > 0
             self._hold_until = max(self._hold_until, now + report.hold)
             await self._tell(limited=report.limited or again, told_by=worker)
-        return self._dealer.deal(worker, report.held, busy=report.busy)
+        share = Share(
+            self._dealer.deal(worker, report.held, busy=report.busy),
+            self._purse.allow(worker, report.spent, busy=report.busy),
+        )
+        if report.busy and self._purse.empty:
+            await self.end(self._purse.spent().reached())
+        return share
 
     async def listen(self, version: int) -> News:
         """News since a version, as soon as there are any; after a while what there is."""

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...evaluators.costs.budget import NOTHING, Budget
+from ...evaluators.costs.price import dollars, show_dollars
 from ...evaluators.errors import OutputError, RunError
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
@@ -20,15 +22,18 @@ from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging
 from ..records import Log
 from .engine import Engine, prepare_ray
+from .experience import keep_experience
 from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
+from .pricing import spent_before
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner
 from .store import Store
 from .summary import Setting, build_summary, summary_again, summary_bytes
 from .table import ResultsTable
+from .worker_store import STORES, merge_stores
 
 
 class Ending(NamedTuple):
@@ -53,17 +58,20 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
         held.callback(store.close)
         if store.notice:
             reporter.warn(store.notice)
+        if plan.folder and plan.store:  # of a run on Ray that was killed
+            merge_stores(plan.folder / STORES, plan.store)
         return await _run(plan, store, reporter)
 
 
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
     options, folder = plan.options, plan.folder
-    judge = _make_judge(plan, store, reporter)
+    judge = make_judge(plan, store, reporter)
     fixed = options.concurrency is not None or plan.endpoint is None or plan.local is not None
     limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
-    asker = Asker(judge, Patience(attempts=options.attempts), limits)
-    store.begin_run(started.timestamp())
+    budget = _make_budget(plan, store, reporter)
+    asker = Asker(judge, Patience(attempts=options.attempts), limits, budget)
+    store.begin_run(started.timestamp(), plan.output)
     same = _setting_hash(plan, judge)
     make_setting = partial(
         Setting,
@@ -92,7 +100,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         prepare_ray(options.ray_address)
         from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
 
-        finished = await judge_on_ray(plan, asker, store, reporter)
+        finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
         error = _advised(finished.error, plan)
         setting = make_setting(results=finished.results, results_hash=None)
         summary = build_summary(finished.course, asker, setting, error=error)
@@ -102,6 +110,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         course, error = await _judge_all(plan, asker, store, results, reporter)
         setting = make_setting(results=results.name, results_hash=results.hash)
         summary = build_summary(course, asker, setting, error=error)
+        keep_experience(plan, asker, store)
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
 
@@ -180,6 +189,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         sample=selection.describe(),
         carrying=options.carrying.describe(),
         most=options.max_input_tokens,
+        prices=plan.tariff.basis,
     )
 
 
@@ -225,7 +235,18 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
         reporter.progress(runner.course, asker, ended=True)
 
 
-def _make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
+def _make_budget(plan: Plan, store: Store, reporter: Reporter) -> Budget:
+    """The budget of a plan, with what earlier runs have left of it."""
+    earlier = NOTHING
+    if plan.options.caps.any:  # each reply in the store is looked at
+        earlier = spent_before(store, plan.tariff, plan.output, alone=plan.alone)
+        if earlier.tokens:
+            reporter.note(f"earlier runs have spent {show_dollars(dollars(earlier.pico))}, {earlier.tokens:,} tokens")
+    return Budget(plan.tariff, plan.options.caps, earlier=earlier, on_loss=store.keep_unanswered)
+
+
+def make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
+    """The judge of a plan, with what the store knows of its endpoint."""
     endpoint = plan.endpoint
     if endpoint is None:
         reporter.warn(NOTICE)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from ...evaluators.costs.tariff import Tariff
 from ...evaluators.errors import Failure, FailureKind
 from ...evaluators.evaluator import Evaluation
 from ...evaluators.judging import Outcome
@@ -32,6 +33,7 @@ class _Counted:
     facts: tuple[object, ...] | None
     kind: FailureKind | None
     replies: list[Reply]
+    found: list[Reply]
     requests: int
     reused: int
     repaired: bool
@@ -44,7 +46,8 @@ def pack_outcome(outcome: Outcome) -> bytes:
         score=evaluation.score if evaluation else None,
         facts=evaluation.facts if evaluation else None,
         kind=failure.kind if failure else None,
-        replies=[replace(reply, text=None, refusal=None) for reply in outcome.replies],
+        replies=_without_texts(outcome.replies),
+        found=_without_texts(outcome.found),
         requests=outcome.requests,
         reused=outcome.reused,
         repaired=outcome.repaired,
@@ -52,7 +55,11 @@ def pack_outcome(outcome: Outcome) -> bytes:
     return pickle.dumps(counted, pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_outcome(data: bytes) -> Outcome:
+def _without_texts(replies: list[Reply]) -> list[Reply]:
+    return [replace(reply, text=None, refusal=None) for reply in replies]
+
+
+def unpack_outcome(data: bytes, tariff: Tariff) -> Outcome:
     """An outcome that counts as the one that was packed."""
     counted: _Counted = pickle.loads(data)  # noqa: S301  # as above
     facts = counted.facts
@@ -60,6 +67,8 @@ def unpack_outcome(data: bytes) -> Outcome:
         evaluation=None if facts is None else Evaluation(score=counted.score, outputs={}, facts=facts),
         failure=Failure(counted.kind, "") if counted.kind else None,
         replies=counted.replies,
+        found=counted.found,
+        tariff=tariff,
         requests=counted.requests,
         reused=counted.reused,
         repaired=counted.repaired,

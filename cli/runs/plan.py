@@ -1,5 +1,7 @@
 """What a run is asked to do, checked before anything is written or sent."""
 
+import datetime as dt
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ...evaluators.checks import closest
+from ...evaluators.costs.budget import NO_CAPS, Caps
+from ...evaluators.costs.tariff import Tariff
 from ...evaluators.errors import UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker
@@ -27,6 +31,7 @@ from ..records.source import printable
 from .columns import column_types
 from .engine import Engine, check_engine
 from .folder import DEFAULT_STORE, Format, check_folder, expanded, output_folder
+from .pricing import shutdown_warning, tariff_for
 from .runner import GRACE_SECONDS, Course
 
 DEFAULT_TIMEOUT = 60.0
@@ -53,6 +58,8 @@ class RunOptions:
     max_input_tokens: int | None
     rpm: float | None = None
     tpm: float | None = None
+    caps: Caps = NO_CAPS
+    prices: Path | None = None
     grace: float = GRACE_SECONDS
     insecure: bool = False
     selection: Selection = EVERYTHING
@@ -93,6 +100,8 @@ class Plan:
     log: Log
     folder: Path | None
     """None where the rows go to standard output."""
+    tariff: Tariff
+    """What the judge's replies cost."""
     local: LocalModel | None = None
     """The model file behind the endpoint, if there is one."""
     columns: ColumnTypes | None = None
@@ -105,15 +114,30 @@ class Plan:
             return expanded(self.options.store)
         return self.folder / DEFAULT_STORE if self.folder else None
 
+    @property
+    def alone(self) -> bool:
+        """Whether the store stands in the run's own folder, so that no other output is meant to use it."""
+        return self.folder is not None and self.store == self.folder / DEFAULT_STORE
 
-def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
+    @property
+    def output(self) -> str:
+        """What tells this output from others that share its store; the same where both are moved together."""
+        if self.folder is None or self.store is None:
+            return " ".join(("-", *self.options.inputs))
+        return os.path.relpath(os.path.realpath(self.folder), os.path.realpath(self.store.parent))
+
+
+def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -> Plan:
     """Check everything that can be checked before anything is written or sent; waits for the first line of a pipe.
 
-    Raises UsageError.
+    Without `sending` no key is needed. Raises UsageError.
     """
     evaluators = _load_evaluators(options)
     local = _find_local_model(options) if is_model_file(options.model) else None
-    endpoint = None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options)
+    endpoint = (
+        None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options, sending=sending)
+    )
+    tariff = tariff_for(endpoint, options.prices, options.caps)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
@@ -125,25 +149,35 @@ def plan_run(options: RunOptions, reporter: Reporter) -> Plan:
         if name not in needs:
             raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
-    check_folder(
-        folder,
-        [shown(name) for name in options.inputs],
-        log.names,
-        chosen=options.output is not None,
-        note=reporter.note,
-    )
+    if sending:
+        check_folder(
+            folder,
+            [shown(name) for name in options.inputs],
+            log.names,
+            chosen=options.output is not None,
+            note=reporter.note,
+        )
     _tell_of(log, reporter)
     check_engine(options.engine, folder=folder, log=log, local=local)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
+    if warning := shutdown_warning(tariff, dt.datetime.now(dt.UTC).date()):
+        reporter.warn(warning)
     columns = _column_types(options, evaluators, log, folder)
     plan = Plan(
-        options=options, endpoint=endpoint, evaluators=evaluators, log=log, folder=folder, local=local, columns=columns
+        options=options,
+        endpoint=endpoint,
+        evaluators=evaluators,
+        log=log,
+        folder=folder,
+        tariff=tariff,
+        local=local,
+        columns=columns,
     )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
-    if plan.store is None and endpoint:
+    if plan.store is None and endpoint and sending:
         reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
     return plan
 
@@ -214,7 +248,7 @@ def _check_input_tokens(options: RunOptions, evaluators: Sequence[Evaluator]) ->
             )
 
 
-def _find_endpoint(options: RunOptions) -> Endpoint:
+def _find_endpoint(options: RunOptions, *, sending: bool) -> Endpoint:
     if not options.model:
         raise UsageError("--model is empty; name a model, or offline")
     return find_endpoint(
@@ -224,6 +258,7 @@ def _find_endpoint(options: RunOptions) -> Endpoint:
         parameters=options.parameters,
         timeout=options.timeout or DEFAULT_TIMEOUT,
         insecure=options.insecure,
+        sending=sending,
     )
 
 
@@ -249,6 +284,9 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "server": local and local.configuration,
         "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
         "concurrency": judge.concurrency if local else options.concurrency,
+        "max_cost": options.caps.cost,
+        "max_tokens_total": options.caps.tokens,
+        "prices": printable(options.prices) if options.prices else None,
         "rpm": options.rpm,
         "tpm": options.tpm,
         "fields": {

@@ -15,9 +15,11 @@ import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext
 
+from ...evaluators.costs.budget import Budget
 from ...evaluators.errors import CtxrelError, InputError, OutputError, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.growth import MOST
+from ...evaluators.replies import Usage
 from .coordinator import Coordinator, Progress
 from .folder import remove_summary
 from .packed import unpack
@@ -30,8 +32,7 @@ from .store import Store
 from .survey import Survey, survey
 from .tally import Tally
 from .worker import Assignment, Meeting, Worker
-from .worker_store import FOLDER as STORES
-from .worker_store import merge_stores
+from .worker_store import STORES, Run, merge_stores
 
 RESULTS = "results"
 _PART = "results.part"
@@ -105,7 +106,7 @@ class _Remote:
         return getattr(self._handle, name).remote
 
 
-async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> Finished:
+async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporter, started: float) -> Finished:
     """Judge a log on Ray; a run that ended early is Finished with an error.
 
     Raises OutputError and OutputLocked before anything is sent.
@@ -115,26 +116,39 @@ async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporte
     assert run_store is not None  # noqa: S101
     remove_summary(folder)
     _remove(folder / _PART)
-    merge_stores(folder / STORES, run_store)
     store.settle()
     (folder / _PART).mkdir(mode=0o700)
     try:
         found = await asyncio.to_thread(survey, plan.log)
     except InputError as error:
         return Finished(course=Course(tallies={}), error=RunError(str(error)), results=_PART)
-    engine = _Engine(plan, found, asker, store, reporter)
+    engine = _Engine(plan, found, asker, store, reporter, Run(started, plan.output))
     try:
         with cluster(plan.options.ray_address):
             finished = await engine.run()
     finally:
         merge_stores(folder / STORES, run_store)
+    _settle_account(asker, store, started)
     return finished
+
+
+def _settle_account(asker: Asker, store: Store, run: float) -> None:
+    """Count what the run has paid by its replies: workers that were killed cannot tell."""
+    asker.usage = Usage()
+    for reply in store.paid_by(run):
+        asker.usage = asker.usage.plus(reply.usage)
+        asker.budget.pay(reply)
+    for most in store.lost_by(run):
+        amount = asker.budget.bound(most)
+        asker.budget.bill.unanswered += amount.pico
+        asker.budget.spent = asker.budget.spent.plus(amount)
 
 
 class _Engine:
     """One pass over a log."""
 
-    def __init__(self, plan: Plan, found: Survey, asker: Asker, store: Store, reporter: Reporter) -> None:
+    def __init__(self, plan: Plan, found: Survey, asker: Asker, store: Store, reporter: Reporter, run: Run) -> None:
+        self._run = run
         self._plan = plan
         self._found = found
         self._asker = asker
@@ -151,7 +165,8 @@ class _Engine:
         part = self._plan.folder / _PART
         options = self._plan.options
         total = Amounts(options.concurrency, options.rpm, options.tpm)
-        self._coordinator = ray.remote(num_cpus=0, max_concurrency=10_000)(Coordinator).remote(total)
+        budget = Budget(self._plan.tariff, options.caps, earlier=self._asker.budget.spent)
+        self._coordinator = ray.remote(num_cpus=0, max_concurrency=10_000)(Coordinator).remote(total, budget)
         workers = self._workers()
         sink = RowsSink(part.resolve(), self._plan.columns or {})
         error: RunError | None = None
@@ -251,7 +266,10 @@ class _Engine:
             facts=None if given is None else self._store.facts(given.address, given.model),
             stores=(plan.folder / STORES).resolve(),
             run_store=plan.store.resolve(),
-            alone=options.store is None,
+            run=self._run,
+            tariff=plan.tariff,
+            caps=options.caps,
+            alone=plan.alone,
             concurrency=options.concurrency,
             attempts=options.attempts,
             grace=options.grace,
@@ -295,8 +313,9 @@ class _Engine:
         population = log.sample.population if log.sample and not log.selection.by else None
         tallies = {each.name: Tally(each, population=population) for each in plan.evaluators}
         course = Course(tallies=tallies, records=self._found.records)
-        for _, rank, outcome in counted(part, sink.written):
+        for rank, outcome in counted(part, sink.written, plan.tariff):
             course.add(plan.evaluators[rank].name, outcome)
+            self._asker.budget.bill.saved_by_store += outcome.saved
         return course
 
     def _publish(self, part: Path) -> str:

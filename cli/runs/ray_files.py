@@ -14,6 +14,7 @@ import pyarrow as pa
 from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 
+from ...evaluators.costs.tariff import Tariff
 from ...evaluators.judging import Outcome
 from ...evaluators.outputs.columns import ColumnTypes
 from ..records.pieces import Piece
@@ -28,8 +29,13 @@ BATCH = 64
 """Records that a worker is handed at once."""
 _ROWS_PER_FILE = 20_000
 _ASK_SECONDS = 1.0
-_RECORDS = pa.schema({"index": pa.int64(), "record": pa.binary()})
-_ROWS = pa.schema({"index": pa.int64(), "rank": pa.int32(), "row": pa.binary(), "outcome": pa.binary()})
+_RECORDS: dict[str, pa.DataType] = {"index": pa.int64(), "record": pa.binary()}
+_ROWS: dict[str, pa.DataType] = {
+    "index": pa.int64(),
+    "rank": pa.int32(),
+    "row": pa.binary(),
+    "outcome": pa.binary(),
+}
 
 
 class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked at
@@ -70,25 +76,25 @@ def _read(piece: Piece, ended: Callable[[], bool]) -> Iterator[pa.Table]:
         records.append(pack(position))
         if len(indexes) < BATCH:
             continue
-        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=_RECORDS)
+        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=pa.schema(_RECORDS))
         indexes, records = [], []
         if time.monotonic() - asked > _ASK_SECONDS:
             if ended():
                 return
             asked = time.monotonic()
     if indexes:
-        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=_RECORDS)
+        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=pa.schema(_RECORDS))
 
 
 def table_of(lines: Sequence[Line], ranks: dict[str, int]) -> pa.Table:
     """Rows on their way to a file."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "index": [line.position for line in lines],
         "rank": [ranks[line.evaluator] for line in lines],
         "row": [line.row for line in lines],
         "outcome": [pack_outcome(line.outcome) for line in lines],
     }
-    return pa.Table.from_pydict(columns, schema=_ROWS)
+    return pa.Table.from_pydict(columns, schema=pa.schema(_ROWS))
 
 
 class Written(NamedTuple):
@@ -144,11 +150,11 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def counted(folder: Path, files: Sequence[Written]) -> Iterator[tuple[int, int, Outcome]]:
-    """Index of the record, rank of the evaluator and what counts, in the order in which one process writes rows."""
+def counted(folder: Path, files: Sequence[Written], tariff: Tariff) -> Iterator[tuple[int, Outcome]]:
+    """Rank of the evaluator and what counts of each row, in the order in which one process writes them."""
     streams = [_outcomes(folder / f"{file.name}.outcomes") for file in files]
-    for index, rank, outcome in heapq.merge(*streams, key=lambda entry: entry[:2]):
-        yield index, rank, unpack_outcome(outcome)
+    for _, rank, outcome in heapq.merge(*streams, key=lambda entry: entry[:2]):
+        yield rank, unpack_outcome(outcome, tariff)
 
 
 def _outcomes(path: Path) -> Iterator[tuple[int, int, bytes]]:

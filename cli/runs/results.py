@@ -36,6 +36,7 @@ def result_row(record: Record, evaluator: Evaluator, outcome: Outcome, carried: 
         "prompt": evaluator.prompt,
         "repaired": outcome.repaired,
         "usage": outcome.usage._asdict(),
+        "cost": outcome.cost,
         "error": {"kind": failure.kind, "message": failure.message} if failure else None,
     }
     if outcome.requests > 1:

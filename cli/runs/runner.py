@@ -207,6 +207,7 @@ class Runner:
         self._unwritten -= len(line.row)
         self.course.add(line.evaluator, line.outcome)
         self.course.fraction = line.fraction
+        self.judging.asker.budget.bill.saved_by_store += line.outcome.saved
 
     def _end(self, error: BaseException) -> None:
         if not self._ended.done():

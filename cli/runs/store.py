@@ -9,11 +9,12 @@ from typing import Any
 
 import orjson
 
+from ...evaluators.costs.price import LEAST_CACHED
 from ...evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ...evaluators.replies import Reply, Usage
 
-SCHEMA_VERSION = 1
-_SCHEMA = """
+_VERSIONS = (
+    """
 CREATE TABLE replies (
     key BLOB NOT NULL, number INTEGER NOT NULL, text TEXT, finish_reason TEXT NOT NULL, refusal TEXT, model TEXT,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
@@ -25,15 +26,37 @@ CREATE TABLE failures (
 ) WITHOUT ROWID;
 CREATE TABLE endpoints (address TEXT NOT NULL, model TEXT NOT NULL, facts TEXT NOT NULL, PRIMARY KEY (address, model));
 CREATE TABLE runs (started REAL PRIMARY KEY, ended REAL, summary TEXT);
-"""
+""",
+    """
+ALTER TABLE replies ADD COLUMN run REAL;
+ALTER TABLE runs ADD COLUMN output TEXT;
+CREATE TABLE unanswered (run REAL NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL);
+CREATE TABLE experience (
+    address TEXT NOT NULL, model TEXT NOT NULL, fingerprint BLOB NOT NULL, sums TEXT NOT NULL,
+    PRIMARY KEY (address, model, fingerprint)
+) WITHOUT ROWID;
+""",
+)
+"""What makes a store of each version out of one of the version before."""
+SCHEMA_VERSION = len(_VERSIONS)
 _FIND_REPLIES = """
 SELECT text, finish_reason, refusal, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens
 FROM replies WHERE key = ? ORDER BY number
 """
 _KEEP_REPLY = """
 INSERT INTO replies
-SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
+SELECT ?, coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM replies WHERE key = ?
 """
+_SPENT = """
+SELECT model, sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(reasoning_tokens) FROM replies
+WHERE run IN (SELECT started FROM runs WHERE output = ?) OR (run IS NULL AND ?)
+GROUP BY model, input_tokens >= ?
+"""
+_UNANSWERED = """
+SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM unanswered
+WHERE run IN (SELECT started FROM runs WHERE output = ?)
+"""
+_PAID = "SELECT model, input_tokens, output_tokens, cached_tokens, reasoning_tokens FROM replies WHERE run = ?"
 _FIND_FACTS = "SELECT facts FROM endpoints WHERE address = ? AND model = ?"
 _BUSY_SECONDS = 10.0
 _BUSY_PAUSE_SECONDS = 0.05
@@ -52,18 +75,27 @@ class Store:
     a moment, and the rest waits.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        """Open or create the file; None is a temporary one that goes with the process. Raises OutputError."""
+    def __init__(self, path: Path | None, *, reading: bool = False) -> None:
+        """Open or create the file; None is a temporary one that goes with the process. Raises OutputError.
+
+        With `reading` nothing is written; the file has to be there.
+        """
         self.path = path
+        self._reading = reading
+        self._run: float | None = None
         self.notice: str | None = None
         """What the user should know of it."""
         with self._translated():
-            if path is not None:
+            if path is not None and not reading:
                 path.touch(mode=0o600)
             self._db = self._connect()
             with ExitStack() as failed:
                 failed.callback(self.close)  # `_set_up` may open another connection
-                self._set_up()
+                if reading and path is not None:
+                    self._execute("PRAGMA query_only = ON")
+                    self._check_version()
+                else:
+                    self._set_up()
                 failed.pop_all()
 
     def _connect(self) -> sqlite3.Connection:
@@ -104,11 +136,16 @@ class Store:
     def _create(self) -> None:
         self._execute("BEGIN IMMEDIATE")  # two runs may open a new store at once
         ((version,),) = self._execute("PRAGMA user_version")
-        if version == 0:
-            for statement in _SCHEMA.split(";"):
+        for step in _VERSIONS[version:]:
+            for statement in step.split(";"):
                 self._execute(statement)
+        if version < SCHEMA_VERSION:
             self._execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self._execute("COMMIT")
+        self._check_version()
+
+    def _check_version(self) -> None:
+        ((version,),) = self._execute("PRAGMA user_version")
         if version > SCHEMA_VERSION:
             raise OutputError(f"the store {str(self.path)!r} was written by a newer ctxrel; update ctxrel to use it")
 
@@ -122,8 +159,8 @@ class Store:
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply. Raises MemoryBusy."""
-        values = (key, reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage, time.time(), key)
-        self._write(_KEEP_REPLY, values, wait=False)
+        told = (reply.text, reply.finish_reason, reply.refusal, reply.model, *reply.usage)
+        self._write(_KEEP_REPLY, (key, *told, time.time(), self._run, key), wait=False)
 
     def failure(self, key: bytes) -> FailureKind | None:
         """Why the request failed when it was last asked, None where it did not."""
@@ -149,9 +186,67 @@ class Store:
         with suppress(MemoryBusy):
             self._write("INSERT OR REPLACE INTO endpoints VALUES (?, ?, ?)", values, wait=False)
 
-    def begin_run(self, started: float) -> None:
-        """Open a line in the runs' history; `started` is a Unix time in seconds."""
-        self._write("INSERT OR REPLACE INTO runs (started) VALUES (?)", (started,))
+    def begin_run(self, started: float, output: str = "") -> None:
+        """Open a line in the runs' history; `started` is a Unix time in seconds, `output` tells whose runs it is of.
+
+        What is kept from now on was paid by this run.
+        """
+        self._write("INSERT OR REPLACE INTO runs (started, output) VALUES (?, ?)", (started, output))
+        self._run = started
+
+    def spent(self, output: str, *, alone: bool) -> list[tuple[str | None, Usage]]:
+        """Tokens that the runs of an output have paid for, by the model's name as the endpoint returned it.
+
+        Long prompts, which may have another price, stand apart from short ones.
+
+        Replies that an earlier version of ctxrel kept do not tell of their run: they count where no other output
+        uses the store (`alone`).
+        """
+        with self._translated():
+            rows = self._execute(_SPENT, (output, alone, LEAST_CACHED))
+        return [(model, Usage(*usage)) for model, *usage in rows]
+
+    def unanswered(self, output: str) -> Usage:
+        """The most that attempts of an output's runs can have had in tokens which brought no reply."""
+        with self._translated():
+            ((taken, given),) = self._execute(_UNANSWERED, (output,))
+        return Usage(taken, given)
+
+    def paid_by(self, run: float) -> Iterator[Reply]:
+        """The replies that a run has paid for, without their texts."""
+        with self._translated():
+            for model, *usage in self._db.execute(_PAID, (run,)):
+                yield Reply(text=None, finish_reason="", model=model, usage=Usage(*usage))
+
+    def lost_by(self, run: float) -> list[Usage]:
+        """The bounds of a run's attempts that brought no reply and may have been billed."""
+        with self._translated():
+            rows = self._execute("SELECT input_tokens, output_tokens FROM unanswered WHERE run = ?", (run,))
+        return [Usage(*usage) for usage in rows]
+
+    def keep_unanswered(self, most: Usage) -> None:
+        """Note an attempt that brought no reply and may have been billed, unless another program holds the file."""
+        with suppress(MemoryBusy):
+            self._write(
+                "INSERT INTO unanswered VALUES (?, ?, ?)",
+                (self._run, most.input_tokens, most.output_tokens),
+                wait=False,
+            )
+
+    def experience(self, address: str, model: str) -> dict[bytes, dict[str, float]]:
+        """Sums over what a model has answered, by the prompt's fingerprint."""
+        statement = "SELECT fingerprint, sums FROM experience WHERE address = ? AND model = ?"
+        with self._translated():
+            if self._reading and self._execute("PRAGMA user_version") == [(1,)]:
+                return {}
+            rows = self._execute(statement, (address, model))
+        return {fingerprint: orjson.loads(sums) for fingerprint, sums in rows}
+
+    def keep_experience(self, address: str, model: str, fingerprint: bytes, sums: dict[str, float]) -> None:
+        """Replace the sums of a prompt, unless another program holds the file."""
+        values = (address, model, fingerprint, orjson.dumps(sums).decode())
+        with suppress(MemoryBusy):
+            self._write("INSERT OR REPLACE INTO experience VALUES (?, ?, ?, ?)", values, wait=False)
 
     def end_run(self, started: float, summary: dict[str, object]) -> None:
         """Close the run's line with its summary."""

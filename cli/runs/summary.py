@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ...evaluators.errors import RunError
+from ...evaluators.errors import BudgetReached, RunError
 from ...evaluators.judges.asking import Asker
 from ..records.sampling import Sample, Selection
 from .runner import Course, Interrupted
@@ -42,13 +42,13 @@ class Setting:
 def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunError | None) -> dict[str, object]:
     """The summary as it goes into summary.json; `error` is why the run ended early.
 
-    `status` is `complete`, `interrupted` or `failed`; tokens are those this run paid for.
+    `status` is `complete`, `interrupted`, `budget` or `failed`; tokens and cost are those this run paid for.
     """
     ended = dt.datetime.now(dt.UTC)
     return {
         "schema": SCHEMA_VERSION,
         "version": version("ctxrel"),
-        "status": "complete" if error is None else "interrupted" if isinstance(error, Interrupted) else "failed",
+        "status": _status(error),
         "error": str(error) if error else None,
         "results": setting.results,
         "results_hash": setting.results_hash,
@@ -78,7 +78,8 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "concurrency": asker.limiter.growth.summary(),
         "tokens": asker.usage._asdict(),
-        "cost": None,
+        "cost": asker.budget.bill.summary(),
+        "budget": asker.budget.summary(),
         "timings": {
             "started": setting.started.isoformat(timespec="seconds"),
             "ended": ended.isoformat(timespec="seconds"),
@@ -86,6 +87,12 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
         },
         "configuration": setting.configuration,
     }
+
+
+def _status(error: RunError | None) -> str:
+    if error is None:
+        return "complete"
+    return {Interrupted: "interrupted", BudgetReached: "budget"}.get(type(error), "failed")
 
 
 def _sample(setting: Setting) -> dict[str, object] | None:
@@ -107,7 +114,15 @@ def summary_again(before: Mapping[str, Any], asker: Asker, setting: Setting) -> 
     reused = {**requests, "sent": 0, "reused": requests["sent"] + requests["reused"], "failed": {}}
     same = {name: before[name] for name in ("results", "results_hash", "evaluators", "input")}
     judge: Any = now["judge"]
-    return {**now, **same, "judge": {**judge, "models": before["judge"]["models"]}, "requests": reused}
+    cost = _cost_again(now["cost"], before.get("cost"))
+    return {**now, **same, "judge": {**judge, "models": before["judge"]["models"]}, "requests": reused, "cost": cost}
+
+
+def _cost_again(now: object, before: object) -> object:
+    """The cost of a run that paid for nothing, and has saved what the one before had paid or saved."""
+    if not isinstance(now, dict) or not isinstance(before, dict):
+        return now
+    return {**now, "saved_by_store": round(before["total"] + before["saved_by_store"], 12)}
 
 
 def summary_bytes(summary: dict[str, object]) -> bytes:

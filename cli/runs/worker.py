@@ -8,6 +8,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Protocol
 
+from ...evaluators.costs.allowance import Allowance
+from ...evaluators.costs.budget import Caps
+from ...evaluators.costs.tariff import Tariff
 from ...evaluators.errors import CtxrelError, Failure, FailureKind, RunError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.asking import Asker, Patience
@@ -21,12 +24,12 @@ from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judging import Judging, Outcome
 from ..records.log import Position
 from .batch import Line, judge_batch, line_of
-from .coordinator import News, Report
+from .coordinator import News, Report, Share
 from .gate import Gate
 from .runner import record_failed
 from .shares import NOBODY_SENDS, Amounts
 from .suspects import Attempt
-from .worker_store import WorkerStore
+from .worker_store import Run, WorkerStore
 
 _REPORT_SECONDS = 0.5
 _LEASE_SECONDS = 10.0
@@ -40,7 +43,7 @@ class Meeting(Protocol):
     async def join(self, worker: str) -> None:
         """Start."""
 
-    async def report(self, worker: str, report: Report) -> Amounts:
+    async def report(self, worker: str, report: Report) -> Share:
         """Tell what was done, and get a share."""
 
     async def listen(self, version: int) -> News:
@@ -70,6 +73,9 @@ class Assignment:
     """What an earlier run found out about the endpoint."""
     stores: Path
     """The folder of the workers' stores."""
+    run: Run
+    tariff: Tariff
+    caps: Caps
     run_store: Path
     alone: bool
     """Whether nobody writes to the run's store while the run lasts."""
@@ -135,11 +141,12 @@ class Worker:
         await self._coordinator.join(self.name)
         self._gate, self._wake = Gate(), asyncio.Event()
         given.stores.mkdir(parents=True, exist_ok=True)
-        self._store = WorkerStore(given.stores, self.name, given.run_store, alone=given.alone)
+        self._store = WorkerStore(given.stores, self.name, given.run_store, run=given.run, alone=given.alone)
         judge = self._make_judge()
         fixed = given.concurrency is not None or given.endpoint is None
         self._limits = Limits(most=judge.concurrency, fixed=fixed)
-        self._asker = Asker(judge, Patience(attempts=given.attempts), self._limits)
+        self._budget = Allowance(given.tariff, given.caps, on_loss=self._store.keep_unanswered)
+        self._asker = Asker(judge, Patience(attempts=given.attempts), self._limits, self._budget)
         self._asker.limiter.on_hold = self._held_up
         self._judging = Judging(self._asker, self._store, max_input_tokens=given.max_input_tokens)
         self._is_open = True
@@ -259,6 +266,7 @@ class Worker:
             held=Amounts(
                 slots=max(self._share.slots or 0, asker.limiter.in_flight), rpm=self._share.rpm, tpm=self._share.tpm
             ),
+            spent=self._budget.spent,
             busy=asker.limiter.busy or not self._tasks,
             sent=asker.sent,
             usage=asker.usage,
@@ -271,7 +279,9 @@ class Worker:
             hold=hold,
             limited=limited,
         )
-        self._take(await self._coordinator.report(self.name, report))
+        share = await self._coordinator.report(self.name, report)
+        self._budget.allowed = share.allowed
+        self._take(share.amounts)
         del done.notices[: len(notices)]
 
     def _take(self, share: Amounts) -> None:

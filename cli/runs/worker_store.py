@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from ...evaluators.errors import Failure, FailureKind, OutputError, OutputLocked
-from ...evaluators.replies import Reply
+from ...evaluators.replies import Reply, Usage
 from .store import Store, read_replies
 
-FOLDER = "stores"
+STORES = "stores"
 _PATTERN = "worker-*.sqlite"
 _LET_GO_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
@@ -25,6 +26,7 @@ _MERGE = {
     """,
     "failures": "INSERT OR REPLACE INTO main.failures ({columns}) SELECT {columns} FROM worker.failures",
     "endpoints": "INSERT OR REPLACE INTO main.endpoints ({columns}) SELECT {columns} FROM worker.endpoints",
+    "unanswered": "INSERT INTO main.unanswered ({columns}) SELECT {columns} FROM worker.unanswered",
 }
 _NUMBERED = "w.number + coalesce((SELECT max(m.number) + 1 FROM main.replies AS m WHERE m.key = w.key), 0)"
 
@@ -34,13 +36,21 @@ def store_of(folder: Path, worker: str) -> Path:
     return folder / f"worker-{worker}.sqlite"
 
 
+class Run(NamedTuple):
+    """Which run of which output it is that pays."""
+
+    started: float
+    """Unix time in seconds."""
+    output: str
+
+
 class WorkerStore:
     """A worker's own store, before it the run's, and those of workers that had its batches before.
 
     Only its own is written. Raises OutputError where that cannot be.
     """
 
-    def __init__(self, folder: Path, worker: str, run_store: Path, *, alone: bool) -> None:
+    def __init__(self, folder: Path, worker: str, run_store: Path, *, run: Run, alone: bool) -> None:
         """`alone` tells that nobody writes to the run's store while the run lasts: it is read without locks."""
         self._folder = folder
         self._path = store_of(folder, worker)
@@ -48,6 +58,7 @@ class WorkerStore:
         self._held.enter_context(_held(self._path))
         self._own = Store(self._path)
         self._held.callback(self._own.close)
+        self._own.begin_run(*run)
         self._others: dict[Path, sqlite3.Connection] = {}
         self._open(run_store, immutable=alone)
 
@@ -80,6 +91,10 @@ class WorkerStore:
     def keep_facts(self, address: str, model: str, facts: dict[str, object]) -> None:
         """Remember what an endpoint takes."""
         self._own.keep_facts(address, model, facts)
+
+    def keep_unanswered(self, most: Usage) -> None:
+        """Note an attempt that brought no reply and may have been billed."""
+        self._own.keep_unanswered(most)
 
     def close(self) -> None:
         """Close all of them."""

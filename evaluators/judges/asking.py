@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeVar
 
+from ..costs.bounds import Bounds
+from ..costs.budget import NOTHING, Budget
+from ..costs.experience import Experience
+from ..costs.tokens import frame_tokens, likely_tokens
 from ..errors import EndpointDown, EndpointError, EndpointUnreachable, Failure, FailureKind, RateLimited, RunError
 from ..memory import Door
-from ..prompt import Request
+from ..prompt import Prompt, Request
 from ..replies import Reply, Usage
 from ..tokens import most_tokens
 from .judge import Judge
@@ -71,14 +75,25 @@ class _Spent(Failure):
 class Asker:
     """Sends requests to a judge, not too many at once, and tries again where that can help."""
 
-    def __init__(self, judge: Judge, patience: Patience | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        patience: Patience | None = None,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        """Without a budget nothing is known of prices, and nothing is capped."""
         self.judge = judge
+        self.budget = budget or Budget()
         self.usage = Usage()
         """Tokens of the replies so far."""
         self.failed: Counter[FailureKind] = Counter()
         """Attempts that brought no reply, by kind."""
         self.door = Door()
-        self.limiter = Limiter(limits or Limits(most=judge.concurrency, fixed=True))
+        self.limiter = Limiter(limits or Limits(most=judge.concurrency, fixed=True), self.budget)
+        self.experience: dict[Prompt, Experience] = {}
+        """Of this run, by prompt; no more than is needed for an estimate."""
+        self._bounds = Bounds(judge)
         self._patience = patience or Patience()
         self._outage = Outage(self._patience.trouble, self._patience.outage_waits)
         self._replies = 0
@@ -110,8 +125,9 @@ class Asker:
         Where `keep` raises MemoryBusy it is called again.
         `enlarged` starts with the larger room that a truncated reply earlier on has shown to be needed. `suspect` tells
         that the request has failed in an earlier run: another failure says nothing of the endpoint.
-        Raises Failure once the budget is spent, RunError where no request can succeed.
+        Raises Failure once all tries are made, RunError where no request can succeed (also BudgetReached).
         """
+        self.budget.check()
         await self._open()
         failures = [FailureKind.TRUNCATED] if enlarged else []
         while True:
@@ -149,11 +165,13 @@ class Asker:
         enlarged: bool,
         suspect: bool,
     ) -> Reply:
-        async with self.limiter.slot(partial(self._expected, request)) as reserved:
+        bound = self.budget.bound(self._bounds.most(request, enlarged=enlarged)) if self.budget.caps.any else NOTHING
+        async with self.limiter.slot(partial(self._expected, request), bound) as reserved:
             started = asyncio.get_running_loop().time()
             try:
                 # The first request goes alone, and until it is answered nobody else has a turn.
                 reply = await (self._send if self._answered else self._send_first)(request, enlarged=enlarged)
+                self.budget.pay(reply)
                 # Kept before the slot is free: what a kill can lose is never more than what is in flight.
                 await self.door.through(partial(keep, reply))
             except Failure as failure:
@@ -164,6 +182,7 @@ class Asker:
                 raise
             self._replies += 1
             self.usage = self.usage.plus(reply.usage)
+            self._learn(request, reply)
             self._known, self._doubts, self._limited_since = True, 0, None
             self._outage.answered()
             self._prove()  # once it is known what a reply takes: others have their turn with this
@@ -171,6 +190,11 @@ class Asker:
             if wait := self.judge.wanted_wait():
                 self.limiter.hold(wait)
             return reply
+
+    def _learn(self, request: Request, reply: Reply) -> None:
+        experience = self.experience.setdefault(request.prompt, Experience())
+        if experience.wanting and reply.usage.input_tokens:
+            experience.add(frame_tokens(request.prompt) + likely_tokens(request.user), reply.usage)
 
     def _expected(self, request: Request) -> int:
         """Tokens that a request may take: its own, and as many as replies have had so far."""
@@ -260,6 +284,7 @@ class Asker:
                         f"{failure.message}; nothing has ever been answered, check --base-url"
                     ) from failure
                 self.failed[failure.kind] += 1
+                self.budget.check()
                 await self.limiter.sleep(self._patience.wait(tries))
                 if self.limiter.closed:
                     raise
@@ -268,7 +293,12 @@ class Asker:
     async def _send(self, request: Request, *, enlarged: bool) -> Reply:
         try:
             reply = await self.judge.ask(request, enlarged=enlarged)
+        except asyncio.CancelledError:
+            self.budget.lose(self._bounds.most(request, enlarged=enlarged))
+            raise
         except Failure as failure:
+            if failure.billed:
+                self.budget.lose(self._bounds.most(request, enlarged=enlarged))
             # A rate limit opens up only once its pause is set, and a cut reply was cut in an earlier run.
             if failure.kind not in _UNANSWERED | {FailureKind.RATE_LIMITED, FailureKind.TRUNCATED}:
                 self._prove()

@@ -13,7 +13,7 @@ def decode_completion(body: bytes) -> Reply:
     try:
         value = loads(body)
     except NotJSON:
-        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is not JSON") from None
+        raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is not JSON", billed=True) from None
     if not isinstance(value, dict) or ("choices" not in value and "error" in value):
         raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is no completion")
     choices = value.get("choices")

@@ -52,11 +52,13 @@ def find_endpoint(
     parameters: Mapping[str, object],
     timeout: float,
     insecure: bool = False,
+    sending: bool = True,
 ) -> Endpoint:
     """The endpoint from options and environment. Raises UsageError for a URL or key that cannot work.
 
-    `insecure` allows plain http, and no key, to a host that is not this machine.
+    `insecure` allows plain http, and no key, to a host that is not this machine; so it is where nothing is to be sent.
     """
+    insecure = insecure or not sending
     url = (base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL).strip()
     host = _check_url(url)
     if not _VARIABLE.fullmatch(api_key_env):

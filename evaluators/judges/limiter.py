@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..costs.budget import NOTHING, Amount, Budget
 from .growth import MOST, Growth
 from .pace import Pace
 
@@ -30,6 +31,7 @@ class _Turn(NamedTuple):
 
     future: asyncio.Future[int]
     expected: Callable[[], int]
+    bound: Amount
 
 
 class Limiter:
@@ -38,7 +40,9 @@ class Limiter:
     The first request goes alone: it finds out whether key, model and request format are right.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, budget: Budget | None = None) -> None:
+        """Who is let in counts against the budget, and nobody is once it is spent."""
+        self.budget = budget or Budget()
         self._loop = asyncio.get_running_loop()
         self.growth = Growth(limits.most, fixed=limits.fixed)
         self.in_flight = 0
@@ -69,18 +73,22 @@ class Limiter:
         return max(0.0, self._resume_at - self._loop.time())
 
     @asynccontextmanager
-    async def slot(self, expected: Callable[[], int] = lambda: 0) -> AsyncIterator[int]:
-        """Hold a slot for one attempt; gives the tokens that were counted for it, those that are `expected` by then."""
+    async def slot(self, expected: Callable[[], int] = lambda: 0, bound: Amount = NOTHING) -> AsyncIterator[int]:
+        """Hold a slot for one attempt; gives the tokens that were counted for it, those that are `expected` by then.
+
+        `bound` is reserved in the budget for as long. Raises BudgetReached where that is spent.
+        """
         if self.closed:
             raise self.closed
+        self.budget.check()
         if self._waiting or self._wait_for(expected):
-            tokens = await self._queue(expected)
+            tokens = await self._queue(expected, bound)
         else:
-            tokens = self._take(expected)
+            tokens = self._take(expected, bound)
         try:
             yield tokens
         finally:
-            self._give_back()
+            self._give_back(bound)
 
     def open(self) -> None:
         """Somebody was answered: all slots may be used."""
@@ -169,8 +177,8 @@ class Limiter:
         self._resume_at = max(self._resume_at, self._loop.time() + seconds)
 
     def _wait_for(self, expected: Callable[[], int]) -> float:
-        """Seconds until whoever is first may send; without an end while no slot is free."""
-        if self.in_flight >= self.limit:
+        """Seconds until whoever is first may send; without an end while no slot is free, or no money."""
+        if self.in_flight >= self.limit or not self.budget.admits:
             return float("inf")
         now = self._loop.time()
         wait = self._resume_at - now
@@ -180,8 +188,9 @@ class Limiter:
             wait = max(wait, self._tokens.wait(expected(), now))
         return max(0.0, wait)
 
-    def _take(self, expected: Callable[[], int]) -> int:
+    def _take(self, expected: Callable[[], int], bound: Amount) -> int:
         self.in_flight += 1
+        self.budget.reserve(bound)
         self._idle.clear()
         now = self._loop.time()
         if self._requests:
@@ -192,25 +201,28 @@ class Limiter:
         self._tokens.spend(tokens, now)
         return tokens
 
-    def _give_back(self) -> None:
+    def _give_back(self, bound: Amount) -> None:
         self.in_flight -= 1
+        self.budget.release(bound)
         if not self.in_flight:
             self._idle.set()
         self._wake()
 
-    async def _queue(self, expected: Callable[[], int]) -> int:
+    async def _queue(self, expected: Callable[[], int], bound: Amount) -> int:
         """Wait for a slot, which `_wake` takes for whoever is first: nobody who comes later gets it."""
-        turn = _Turn(self._loop.create_future(), expected)
+        turn = _Turn(self._loop.create_future(), expected, bound)
         self._waiting.append(turn)
         self._wake()
         try:
             return await turn.future
         except asyncio.CancelledError:
             if turn.future.done() and not turn.future.cancelled() and turn.future.exception() is None:
-                self._give_back()
+                self._give_back(bound)
             raise
 
     def _wake(self) -> None:
+        if self._waiting and self.budget.exhausted:
+            self.close(self.budget.reached())
         while self._waiting:
             if self._waiting[0].future.done():
                 self._waiting.popleft()
@@ -220,7 +232,7 @@ class Limiter:
                 self._wake_in(wait)
                 return
             turn = self._waiting.popleft()
-            turn.future.set_result(self._take(turn.expected))
+            turn.future.set_result(self._take(turn.expected, turn.bound))
 
     def _wake_in(self, seconds: float) -> None:
         """Look again when a wait is over; a slot that is given back looks by itself."""

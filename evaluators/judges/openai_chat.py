@@ -24,8 +24,16 @@ from .transport import Response, Transport
 
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
+_CACHE_KEY = "prompt_cache_key"
+_CACHE_KEY_HOSTS = frozenset({"api.openai.com"})
+"""Where that parameter is known to be taken."""
 _DETOURS = 4
 """So many requests in a row that needed another way: the endpoint has changed."""
+
+
+def reasons(model: str) -> bool:
+    """Whether a model is known by its name to reason before it answers."""
+    return bool(_REASONING.match(model))
 
 
 class _Room(Enum):
@@ -79,6 +87,7 @@ class ChatJudge:
         self._told: list[str] = []
         self._transport = Transport(endpoint)
         self._wait = 0.0
+        self._cache_keys = endpoint.host in _CACHE_KEY_HOSTS
         self._runs: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         self._body = lru_cache(maxsize=64)(self._build_body)
 
@@ -92,7 +101,7 @@ class ChatJudge:
         given = self._endpoint.parameters
         # The two names of the limit are one wish: whoever gives one means it instead of the other.
         from_prompt = {k: v for k, v in prompt.parameters.items() if k not in LIMITS or not LIMITS & given.keys()}
-        defaults = {} if _REASONING.match(self.model) else {"temperature": 0}
+        defaults = {} if reasons(self.model) else {"temperature": 0}
         return {name: value for name, value in {**defaults, **from_prompt, **given}.items() if value is not None}
 
     def notices(self) -> list[str]:
@@ -149,8 +158,11 @@ class ChatJudge:
         if way.room is _Room.ENLARGED and not LIMITS & body.parameters.keys():
             raise Failure(FailureKind.TRUNCATED, "the reply was cut, and not by a limit that was asked for")
         self.sent += 1
-        record = orjson.dumps(replace_surrogates(request.user))
-        return await self._transport.post("/chat/completions", body.head + record + body.tail)
+        return await self._transport.post("/chat/completions", _filled(body, request))
+
+    def preview(self, request: Request) -> bytes:
+        """The body of a request as it would be sent now."""
+        return _filled(self._body(request.prompt, self.dialect, _Room.WANTED), request)
 
     def _build_body(self, prompt: Prompt, dialect: Dialect, room: _Room) -> _Body:
         parameters = {
@@ -160,8 +172,14 @@ class ChatJudge:
         }
         parameters |= dialect.format_of(prompt)
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": ""}]
-        body = orjson.dumps({"model": self.model, **parameters, "messages": messages})
+        # Neither part of a request's key nor a wish: it only helps the provider's cache to be met.
+        helps = {_CACHE_KEY: self._cache_key(prompt)} if self._cache_keys else {}
+        body = orjson.dumps({"model": self.model, **parameters, **helps, "messages": messages})
         return _Body(body[: -len(b'""}]}')], b"}]}", parameters)
+
+    def _cache_key(self, prompt: Prompt) -> str:
+        """What requests with the same beginning have in common."""
+        return digest(self.model, prompt.name, prompt.system, prompt.schema).hex()
 
     def _adapt(self, refusal: Refusal, prompt: Prompt, way: _Way) -> _Way | None:
         """Another way to try this request, None where none can help.
@@ -176,6 +194,10 @@ class ChatJudge:
             return None
         sent = self._body(prompt, *way).parameters
         blamed = named_parameter(refusal.words, refusal.get("param"), sent)
+        if blamed is None and self._cache_keys and _CACHE_KEY in refusal.words:
+            self._cache_keys = False
+            self._body.cache_clear()
+            return way
         if blamed is None or (way.room is _Room.ENLARGED and blamed in LIMITS):
             return None
         if (
@@ -211,6 +233,10 @@ class ChatJudge:
     def _tell(self, notice: str) -> None:
         self._told.append(notice)
         self._on_notice(notice)
+
+
+def _filled(body: _Body, request: Request) -> bytes:
+    return body.head + orjson.dumps(replace_surrogates(request.user)) + body.tail
 
 
 def _doubled(limit: object) -> object:

@@ -172,10 +172,11 @@ def translate(error: Exception, *, url: str, seconds: float) -> Failure:
     if isinstance(error, (ssl.SSLError, aiohttp.ServerFingerprintMismatch)):
         return Failure(FailureKind.CONNECTION, f"no TLS with {url}: {_tls_words(error)}")
     if isinstance(error, TimeoutError):
-        return Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s")
+        return Failure(FailureKind.TIMEOUT, f"no answer within {seconds:g} s", billed=True)
     if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
-        return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(error)}")
-    return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP")
+        billed = not isinstance(error, aiohttp.ClientConnectorError)  # that one comes before anything is sent
+        return Failure(FailureKind.CONNECTION, f"no connection to {url}: {_words(error)}", billed=billed)
+    return Failure(FailureKind.SERVER_ERROR, "the endpoint's answer was cut or is not HTTP", billed=True)
 
 
 def _tls_words(error: Exception) -> str:

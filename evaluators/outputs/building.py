@@ -16,8 +16,8 @@ from .quotes import LOCATIONS, Quotes
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ROW_KEYS = frozenset(
     {
-        "index", "id", "evaluator", "status", "question", "contexts", "model", "prompt", "repaired", "usage", "error",
-        "requests", "file", "kept", "input",
+        "index", "id", "evaluator", "status", "question", "contexts", "model", "prompt", "repaired", "usage", "cost",
+        "error", "requests", "file", "kept", "input",
     }
 )  # fmt: skip
 """The other columns of a result row."""

@@ -105,7 +105,7 @@ def test_init_names_every_option_with_its_default() -> None:
     assert names == [long_name(parameter) for parameter in options_of(RUN.params)]
     assert max(map(len, text.splitlines())) <= 120
     uncommented = re.sub(r"^# (?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
-    Path("c.toml").write_text(re.sub(r" = (N|SECONDS)$", " = 100", uncommented, flags=re.MULTILINE))
+    Path("c.toml").write_text(re.sub(r" = (N|SECONDS|USD)$", " = 100", uncommented, flags=re.MULTILINE))
     found = read_config(Path("c.toml"), RUN.params)
     for parameter in options_of(RUN.params):
         assert parameter.help.split()[0] in text

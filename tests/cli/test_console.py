@@ -14,9 +14,12 @@ from ctxrel.cli.runs.plan import RunOptions, plan_run
 from ctxrel.cli.runs.runner import Course
 from ctxrel.cli.runs.tally import Tally
 from ctxrel.evaluators import load_evaluator
+from ctxrel.evaluators.costs.budget import Budget
+from ctxrel.evaluators.costs.price import Price
+from ctxrel.evaluators.costs.tariff import Tariff
 from ctxrel.evaluators.judges.asking import Asker
 from ctxrel.evaluators.judges.offline import OfflineJudge
-from ctxrel.evaluators.replies import Usage
+from ctxrel.evaluators.replies import Reply, Usage
 
 
 def course(**facts: float | None) -> Course:
@@ -24,20 +27,23 @@ def course(**facts: float | None) -> Course:
 
 
 async def test_progress_line() -> None:
-    """Rate, failures, tokens, share and time left; what is unknown is left out."""
-    asker = Asker(OfflineJudge())
+    """Rate, failures, tokens, cost, share and time left; what is unknown is left out."""
+    price = Price(input=1, output=1, cached_input=1)
+    asker = Asker(OfflineJudge(), budget=Budget(Tariff(lambda _: price, "m")))
     assert progress_line(course(), asker, 0.0) == "0 rows, 0.0/s"
     assert progress_line(course(rows=1200), asker, 60) == "1,200 rows, 20.0/s"
     asker.usage = Usage(5000, 7)
+    asker.budget.pay(Reply(text="{}", finish_reason="stop", model="m", usage=asker.usage))
     half = course(rows=1200, fraction=0.25)
     half.tallies["e"].errors["timeout"] = 3
-    assert progress_line(half, asker, 60) == "1,200 rows, 20.0/s, 3 failed, 5,007 tokens, 25%, 3 min left"
+    assert progress_line(half, asker, 60) == "1,200 rows, 20.0/s, 3 failed, 5,007 tokens, $0.0050, 25%, 3 min left"
     assert json.loads(progress_json(half, asker, 60)) == {
         "rows": 1200,
         "failed": 3,
         "sent": 0,
         "reused": 0,
         "tokens": {"input_tokens": 5000, "output_tokens": 7, "cached_tokens": 0, "reasoning_tokens": 0},
+        "cost": 0.005007,
         "fraction": 0.25,
         "seconds": 60,
     }

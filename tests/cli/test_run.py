@@ -71,6 +71,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "prompt": prompt,
             "repaired": False,
             "usage": usage,
+            "cost": None,
             "error": None,
         },
         {
@@ -86,6 +87,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "prompt": prompt,
             "repaired": False,
             "usage": dict.fromkeys(usage, 0),
+            "cost": 0.0,
             "error": None,
         },
     ]
@@ -152,6 +154,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
         "concurrency": {"fixed": False, "lowest": 8, "highest": 8, "last": 8, "cuts": 0, "course": [[0.0, 8]]},
         "tokens": usage,
         "cost": None,
+        "budget": None,
     }
 
 

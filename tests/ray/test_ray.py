@@ -219,6 +219,28 @@ def test_rpm(cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, wr
     assert arrived[-1] - arrived[0] >= (80 - 20) / 10
 
 
+def test_max_cost(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A budget is one over all workers, and over the runs; each worker passes it by a reply at most."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"{{'127.0.0.1': {{{MODEL}: {{input: 10, output: 0}}}}}}", encoding="utf-8")  # 0.001 USD a reply
+    command = on_ray(cluster, server, write_log(records(500)), "--prices", prices)
+    done = ctxrel(*command, "--max-cost", "0.2", timeout=300)
+    assert done.returncode == 75, done.stderr
+    assert "--max-cost 0.2 are spent" in done.stderr.splitlines()[-1]
+    summary = read_summary(tmp_path / "log.ctxrel")
+    assert summary["status"] == "budget"
+    assert summary["cost"]["total"] == pytest.approx(len(server.seen) * 0.001)
+    assert 200 <= len(server.seen) <= 202
+    again = ctxrel(*command, "--max-cost", "0.2", timeout=300)
+    assert again.returncode == 75
+    assert len(server.seen) <= 202
+    done = ctxrel(*command, "--max-cost", "2", timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(server.seen) == 500
+
+
 def test_refused_key(cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
     """What no request can do without ends the run, in one sentence."""
     server.script = lambda _: Answer(status=401, body={"error": {"message": "Incorrect API key provided"}})
