@@ -224,7 +224,9 @@ def test_max_cost(
 ) -> None:
     """A budget is one over all workers, and over the runs; each worker passes it by a reply at most."""
     prices = tmp_path / "prices.yaml"
-    prices.write_text(f"{{'127.0.0.1': {{{MODEL}: {{input: 10, output: 0}}}}}}", encoding="utf-8")  # 0.001 USD a reply
+    prices.write_text(
+        f"{{'127.0.0.1': {{models: {{{MODEL}: {{input: 10, output: 0}}}}}}}}", encoding="utf-8"
+    )  # 0.001 USD a reply
     command = on_ray(cluster, server, write_log(records(500)), "--prices", prices)
     done = ctxrel(*command, "--max-cost", "0.2", timeout=300)
     assert done.returncode == 75, done.stderr
