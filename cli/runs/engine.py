@@ -3,7 +3,7 @@
 import os
 import secrets
 from enum import StrEnum
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ...evaluators.errors import UsageError
@@ -29,8 +29,10 @@ def check_engine(engine: Engine, *, folder: Path | None, log: Log, local: LocalM
     """Raise UsageError where a run is not one for the engine."""
     if engine is Engine.LOCAL:
         return
-    if find_spec("ray") is None:
-        raise UsageError("--engine ray needs Ray; pip install 'ctxrel[ray]'")
+    try:
+        version("ray")
+    except PackageNotFoundError:
+        raise UsageError("--engine ray needs Ray; pip install 'ctxrel[ray]'") from None
     if folder is None:
         raise UsageError("--engine ray writes a folder of Parquet files and no stream; name it with --output")
     if log.size is None:

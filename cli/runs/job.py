@@ -29,7 +29,7 @@ from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
 from .pricing import spent_before
 from .results import Results, ResultsFile, ResultsStream, write_atomically
-from .runner import Course, Interrupted, Runner
+from .runner import Course, Interrupted, Runner, nothing_but_failures
 from .store import Store
 from .summary import Setting, build_summary, summary_again, summary_bytes
 from .table import ResultsTable
@@ -104,7 +104,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         error = _advised(finished.error, plan)
         setting = make_setting(results=finished.results, results_hash=None)
         summary = build_summary(finished.course, asker, setting, error=error)
-        summary |= {"concurrency": finished.concurrency(), "engine": finished.engine()}
+        summary |= finished.account(summary["judge"])
     else:
         results = _make_results(plan)
         course, error = await _judge_all(plan, asker, store, results, reporter)
@@ -198,7 +198,8 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
     try:
         async with _reporting(runner, asker, reporter):
             await runner.run()
-        _refuse_nothing_but_failures(runner.course, results)
+        if failed := nothing_but_failures(runner.course, results.name):
+            raise failed
         results.finish(complete=True)
     except RunError as error:
         with suppress(OutputError):  # the first error is the one to tell
@@ -207,16 +208,6 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
     finally:
         await asker.close()
     return None
-
-
-def _refuse_nothing_but_failures(course: Course, results: Results) -> None:
-    """A run in which an evaluator could judge nothing at all did not succeed."""
-    failed = {name: tally for name, tally in course.tallies.items() if tally.n and not tally.evaluated}
-    if failed:
-        kinds = sorted({kind for tally in failed.values() for kind in tally.errors})
-        by = f" by {' and '.join(failed)}" if len(failed) < len(course.tallies) else ""
-        where = f"; see {results.name}" if results.name else ""
-        raise RunError(f"none of {course.records} records could be judged{by} ({', '.join(kinds)}){where}")
 
 
 @asynccontextmanager

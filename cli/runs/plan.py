@@ -303,7 +303,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         "output": printable(plan.folder) if plan.folder else None,
-        "format": options.format,
+        "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,

@@ -1,7 +1,6 @@
 """A run on Ray: Ray Data reads, hands batches to actors of ours, and writes; limits, stores and account are ours."""
 
 import asyncio
-import shutil
 import signal
 import warnings
 from collections.abc import AsyncIterator
@@ -16,17 +15,17 @@ import ray
 from ray.data import ActorPoolStrategy, DataContext
 
 from ...evaluators.costs.budget import Budget
-from ...evaluators.errors import CtxrelError, InputError, OutputError, RunError
+from ...evaluators.errors import CtxrelError, InputError, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.growth import MOST
 from ...evaluators.replies import Usage
 from .coordinator import Coordinator, Progress
-from .folder import remove_summary
+from .folder import PARTS, remove, remove_summary
 from .packed import unpack
 from .plan import DEFAULT_TIMEOUT, Plan, Reporter
 from .ray_cluster import cluster
 from .ray_files import BATCH, LogSource, RowsSink, counted, name_files, table_of
-from .runner import Course, Interrupted
+from .runner import Course, Interrupted, nothing_but_failures
 from .shares import Amounts
 from .store import Store
 from .survey import Survey, survey
@@ -34,8 +33,7 @@ from .tally import Tally
 from .worker import Assignment, Meeting, Worker
 from .worker_store import STORES, Run, merge_stores
 
-RESULTS = "results"
-_PART = "results.part"
+_PART = f"{PARTS}.part"
 _WORKER_CPUS = 0.5
 _TASK_CPUS = 0.25
 """Readers and writers; another number than the workers' keeps Ray from reading inside of them."""
@@ -72,14 +70,19 @@ class Finished:
     fixed: bool = False
     """Whether the number of requests in flight is a given one."""
 
-    def concurrency(self) -> dict[str, object]:
-        """The account of requests in flight, worker by worker."""
-        courses = list(self.progress.courses.values())
-        return {"fixed": self.fixed, "workers": courses}
-
-    def engine(self) -> dict[str, object]:
-        """The account of Ray's part."""
-        return {"name": "ray", "version": ray.__version__, "workers": self.workers, "starts": self.progress.starts}
+    def account(self, judge: Any) -> dict[str, object]:  # noqa: ANN401  # a block of JSON
+        """What the summary says of it, in place of what it says of one process."""
+        notices = dict.fromkeys([*judge["notices"], *self.progress.notices])
+        return {
+            "judge": {**judge, "notices": list(notices)},
+            "concurrency": {"fixed": self.fixed, "workers": list(self.progress.courses.values())},
+            "engine": {
+                "name": "ray",
+                "version": ray.__version__,
+                "workers": self.workers,
+                "starts": self.progress.starts,
+            },
+        }
 
 
 class _Actor:
@@ -115,7 +118,7 @@ async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporte
     assert folder is not None  # noqa: S101  # the plan was checked for it
     assert run_store is not None  # noqa: S101
     remove_summary(folder)
-    _remove(folder / _PART)
+    remove(folder / _PART)
     store.settle()
     (folder / _PART).mkdir(mode=0o700)
     try:
@@ -172,12 +175,16 @@ class _Engine:
         error: RunError | None = None
         async with self._signals():
             job = asyncio.create_task(asyncio.to_thread(self._carry_out, self._assignment(), sink, workers))
+            job.add_done_callback(_looked_at)
             try:
                 await self._watch(job)
                 await job
             except Exception as failed:  # noqa: BLE001  # Ray's; its text may hold anything
                 error = _error_of(failed)
-            progress = await self._look(ended=True)
+            try:
+                progress = await self._look(ended=True)
+            except Exception as failed:  # noqa: BLE001  # the same
+                error, progress = error or _error_of(failed), Progress()
         error = progress.error or error
         course = await asyncio.to_thread(self._count, part, sink)
         name_files(part, sink.written)
@@ -188,6 +195,7 @@ class _Engine:
         if self._signalled:
             error = Interrupted(self._signalled)
         results = _PART
+        error = error or nothing_but_failures(course, _PART)
         if not error:
             course.hashes = self._found.hashes
             results = self._publish(part)
@@ -321,11 +329,11 @@ class _Engine:
     def _publish(self, part: Path) -> str:
         """Give the rows their name; an earlier run's rows go."""
         folder = part.parent
-        for path in (folder / RESULTS, *folder.glob("results.*")):
+        for path in (folder / PARTS, *folder.glob("results.*")):
             if path != part:
-                _remove(path)
-        part.rename(folder / RESULTS)
-        return RESULTS
+                remove(path)
+        part.rename(folder / PARTS)
+        return PARTS
 
     @asynccontextmanager
     async def _signals(self) -> AsyncIterator[None]:
@@ -348,6 +356,12 @@ class _Engine:
             self._coordinator.end.remote(RunError(f"stopped by {number.name}"))
 
 
+def _looked_at(job: "asyncio.Task[None]") -> None:
+    """A job that was left behind has an error that is nobody's."""
+    if not job.cancelled():
+        job.exception()
+
+
 def _has_ended(coordinator: Any) -> bool:  # noqa: ANN401  # Ray's handle
     return bool(ray.get(coordinator.ended.remote()))
 
@@ -364,14 +378,3 @@ def _error_of(error: BaseException) -> RunError:
     return RunError(
         f"Ray could not go on ({type(error).__name__}); look into its logs, then run the same command again to go on"
     )
-
-
-def _remove(path: Path) -> None:
-    """Take away a file or folder of an earlier run. Raises OutputError."""
-    try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot replace {str(path)!r}: {error.strerror}") from None

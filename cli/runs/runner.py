@@ -282,3 +282,14 @@ def record_failed(record: Record, failure: Failure) -> RecordFailed:
     """The error of a run that is to stop at the first failed record."""
     place = "" if failure.kind is FailureKind.BAD_INPUT else f" ({record.where})"  # there it stands in the message
     return RecordFailed(f"record {record.id!r}{place} failed: {failure.kind}: {failure.message}")
+
+
+def nothing_but_failures(course: Course, results: str | None) -> RunError | None:
+    """The error of a run in which an evaluator could judge nothing at all, else None; `results` has its rows."""
+    failed = {name: tally for name, tally in course.tallies.items() if tally.n and not tally.evaluated}
+    if not failed:
+        return None
+    kinds = sorted({kind for tally in failed.values() for kind in tally.errors})
+    by = f" by {' and '.join(failed)}" if len(failed) < len(course.tallies) else ""
+    where = f"; see {results}" if results else ""
+    return RunError(f"none of {course.records} records could be judged{by} ({', '.join(kinds)}){where}")

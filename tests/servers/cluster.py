@@ -9,15 +9,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Self
 
 import pytest
 
+
+def _has_ray() -> bool:
+    try:
+        version("ray")
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 MARKS = [
     pytest.mark.ray,
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'ctxrel[ray]'"),
+    pytest.mark.skipif(not _has_ray(), reason="Ray is not installed: pip install 'ctxrel[ray]'"),
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc"),
 ]
 _START_SECONDS = 120.0
