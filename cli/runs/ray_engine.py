@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext
 
@@ -18,19 +17,19 @@ from ...evaluators.costs.budget import Budget
 from ...evaluators.errors import CtxrelError, InputError, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.growth import MOST
-from ...evaluators.replies import Usage
 from .coordinator import Coordinator, Progress
 from .folder import PARTS, remove, remove_summary
-from .packed import unpack
 from .plan import DEFAULT_TIMEOUT, Plan, Reporter
+from .pricing import settle
+from .ray_actor import Judge
 from .ray_cluster import cluster
-from .ray_files import BATCH, LogSource, RowsSink, counted, name_files, table_of
+from .ray_files import BATCH, LogSource, RowsSink, counted, name_files
 from .runner import Course, Interrupted, nothing_but_failures
 from .shares import Amounts
 from .store import Store
 from .survey import Survey, survey
 from .tally import Tally
-from .worker import Assignment, Meeting, Worker
+from .worker import Assignment
 from .worker_store import STORES, Run, merge_stores
 
 _PART = f"{PARTS}.part"
@@ -40,7 +39,8 @@ _TASK_CPUS = 0.25
 _RESTARTS = 100
 _RETRIES = 40
 """Of a worker, and of a batch; Ray's own default is without end."""
-_LEAST_BLOCK_BYTES = 4096
+_NO_MORE_THAN_A_ROW = 1
+"""Bytes of a block: each row, which is a batch, is a block of its own."""
 _POLL_SECONDS = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -85,30 +85,6 @@ class Finished:
         }
 
 
-class _Actor:
-    """A worker, as Ray Data wants one."""
-
-    def __init__(self, assignment: Assignment, coordinator: Any) -> None:  # noqa: ANN401  # Ray's handle
-        name = ray.get_runtime_context().get_actor_id()
-        self._ranks = {evaluator.name: rank for rank, evaluator in enumerate(assignment.evaluators)}
-        self._worker = Worker(str(name), assignment, cast("Meeting", _Remote(coordinator)))
-
-    async def __call__(self, table: pa.Table) -> pa.Table:
-        """The rows of a batch of records."""
-        records = [unpack(record) for record in table.column("record").to_pylist() if record is not None]
-        return table_of(await self._worker.judge(records), self._ranks)
-
-
-class _Remote:
-    """Calls an actor's methods as if they were coroutines of our own."""
-
-    def __init__(self, handle: Any) -> None:  # noqa: ANN401  # Ray's
-        self._handle = handle
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as above
-        return getattr(self._handle, name).remote
-
-
 async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporter, started: float) -> Finished:
     """Judge a log on Ray; a run that ended early is Finished with an error.
 
@@ -131,20 +107,8 @@ async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporte
             finished = await engine.run()
     finally:
         merge_stores(folder / STORES, run_store)
-    _settle_account(asker, store, started)
+    settle(asker, store, started)
     return finished
-
-
-def _settle_account(asker: Asker, store: Store, run: float) -> None:
-    """Count what the run has paid by its replies: workers that were killed cannot tell."""
-    asker.usage = Usage()
-    for reply in store.paid_by(run):
-        asker.usage = asker.usage.plus(reply.usage)
-        asker.budget.pay(reply)
-    for most in store.lost_by(run):
-        amount = asker.budget.bound(most)
-        asker.budget.bill.unanswered += amount.pico
-        asker.budget.spent = asker.budget.spent.plus(amount)
 
 
 class _Engine:
@@ -220,9 +184,9 @@ class _Engine:
         context.enable_progress_bars = False
         context.print_on_execution_start = False
         context.max_errored_blocks = 0
-        context.target_max_block_size = max(_LEAST_BLOCK_BYTES, int(BATCH * self._found.bytes_per_record))
+        context.target_max_block_size = _NO_MORE_THAN_A_ROW
         coordinator = self._coordinator
-        source = LogSource(self._found.pieces, self._found.bytes_per_record, partial(_has_ended, coordinator))
+        source = LogSource(self._found.pieces, partial(_has_ended, coordinator))
         data = ray.data.read_datasource(
             source, override_num_blocks=max(1, len(self._found.pieces)), num_cpus=_TASK_CPUS
         )
@@ -231,7 +195,7 @@ class _Engine:
             # Of few blocks for many workers, and of the bounds of retries, for which there are no newer names yet.
             warnings.simplefilter("ignore")
             data.map_batches(
-                _Actor,
+                Judge,
                 fn_constructor_args=(assignment, coordinator),
                 batch_size=None,
                 batch_format="pyarrow",

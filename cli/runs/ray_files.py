@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -17,9 +18,10 @@ from ray.data.datasource import Datasink, Datasource, ReadTask
 from ...evaluators.costs.tariff import Tariff
 from ...evaluators.judging import Outcome
 from ...evaluators.outputs.columns import ColumnTypes
+from ..records.log import Position
 from ..records.pieces import Piece
 from .batch import Line
-from .packed import pack, pack_outcome, unpack_outcome
+from .packed import pack, pack_outcome, unpack, unpack_outcome
 from .table import ResultsTable
 
 if TYPE_CHECKING:
@@ -27,24 +29,24 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """Records that a worker is handed at once."""
-_ROWS_PER_FILE = 20_000
+_BATCHES_PER_FILE = 320
 _ASK_SECONDS = 1.0
-_RECORDS: dict[str, pa.DataType] = {"index": pa.int64(), "record": pa.binary()}
-_ROWS: dict[str, pa.DataType] = {
-    "index": pa.int64(),
-    "rank": pa.int32(),
-    "row": pa.binary(),
-    "outcome": pa.binary(),
+# A batch is a single row of Ray's: it is never divided, so that a task which is tried again gives as many blocks.
+_RECORDS: dict[str, pa.DataType] = {"records": pa.list_(pa.binary())}
+_LINES: dict[str, pa.DataType] = {
+    "index": pa.list_(pa.int64()),
+    "rank": pa.list_(pa.int32()),
+    "row": pa.list_(pa.binary()),
+    "outcome": pa.list_(pa.binary()),
 }
 
 
 class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked at
-    """A log as Ray Data's source: a reader for each file, and records in blocks of few."""
+    """A log as Ray Data's source: a reader for each file, and a block for each batch of records."""
 
-    def __init__(self, pieces: Sequence[Piece], bytes_per_record: float, ended: Callable[[], bool]) -> None:
+    def __init__(self, pieces: Sequence[Piece], ended: Callable[[], bool]) -> None:
         super().__init__()
         self._pieces = pieces
-        self._bytes_per_record = bytes_per_record
         self._ended = ended
 
     def get_name(self) -> str:
@@ -68,33 +70,31 @@ class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked
 
 def _read(piece: Piece, ended: Callable[[], bool]) -> Iterator[pa.Table]:
     """The records of a file, until the run is to end."""
-    indexes: list[int] = []
-    records: list[bytes] = []
+    records = map(pack, piece.records())
     asked = time.monotonic()
-    for position in piece.records():
-        indexes.append(position.record.index)
-        records.append(pack(position))
-        if len(indexes) < BATCH:
-            continue
-        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=pa.schema(_RECORDS))
-        indexes, records = [], []
+    while batch := list(islice(records, BATCH)):
+        yield pa.Table.from_pydict({"records": [batch]}, schema=pa.schema(_RECORDS))
         if time.monotonic() - asked > _ASK_SECONDS:
             if ended():
                 return
             asked = time.monotonic()
-    if indexes:
-        yield pa.Table.from_pydict({"index": indexes, "record": records}, schema=pa.schema(_RECORDS))
+
+
+def records_of(table: pa.Table) -> list[Position]:
+    """The records of batches."""
+    batches: list[list[bytes]] = table.to_pydict()["records"]
+    return [unpack(record) for batch in batches for record in batch]
 
 
 def table_of(lines: Sequence[Line], ranks: dict[str, int]) -> pa.Table:
-    """Rows on their way to a file."""
+    """The rows of a batch on their way to a file."""
     columns: dict[str, list[Any]] = {
-        "index": [line.position for line in lines],
-        "rank": [ranks[line.evaluator] for line in lines],
-        "row": [line.row for line in lines],
-        "outcome": [pack_outcome(line.outcome) for line in lines],
+        "index": [[line.position for line in lines]],
+        "rank": [[ranks[line.evaluator] for line in lines]],
+        "row": [[line.row for line in lines]],
+        "outcome": [[pack_outcome(line.outcome) for line in lines]],
     }
-    return pa.Table.from_pydict(columns, schema=pa.schema(_ROWS))
+    return pa.Table.from_pydict(columns, schema=pa.schema(_LINES))
 
 
 class Written(NamedTuple):
@@ -120,30 +120,34 @@ class RowsSink(Datasink):  # type: ignore[misc]  # as above
 
     @property
     def min_rows_per_write(self) -> int:
-        """Rows that a file has, but for the last one."""
-        return _ROWS_PER_FILE
+        """Batches that a file has, but for the last one."""
+        return _BATCHES_PER_FILE
 
     def write(self, blocks: Iterable[Any], ctx: "TaskContext") -> Written | None:  # noqa: ARG002  # Ray's signature
         """Write a file; a task that is tried again leaves an earlier one, which is not among those `written`."""
-        table = pa.concat_tables([BlockAccessor.for_block(block).to_arrow() for block in blocks])
-        if not table.num_rows:
+        lines = sorted(line for block in blocks for line in _lines(BlockAccessor.for_block(block).to_arrow()))
+        if not lines:
             return None
-        table = table.sort_by([("index", "ascending"), ("rank", "ascending")])
-        columns: dict[str, list[Any]] = table.to_pydict()
         name = uuid4().hex
         rows = ResultsTable(self._folder / f"{name}.parquet", self._types)
-        for row in columns["row"]:
-            rows.write(row)
-        rows.finish(complete=True)
         with open(self._folder / f"{name}.outcomes", "wb", opener=_private) as stream:
-            for counts in zip(columns["index"], columns["rank"], columns["outcome"], strict=True):
-                pickle.dump(counts, stream, pickle.HIGHEST_PROTOCOL)
-        return Written(name, table.num_rows, columns["index"][0])
+            for index, rank, row, outcome in lines:
+                rows.write(row)
+                pickle.dump((index, rank, outcome), stream, pickle.HIGHEST_PROTOCOL)
+        rows.finish(complete=True)
+        return Written(name, len(lines), lines[0][0])
 
     def on_write_complete(self, write_result: Any) -> None:  # noqa: ANN401  # Ray's
         """Take note of the files."""
         found = [each for each in write_result.write_returns if isinstance(each, tuple)]
         self.written = sorted((Written(*each) for each in found), key=lambda each: each.first)
+
+
+def _lines(table: pa.Table) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Index, rank, row and outcome of each line, batch by batch."""
+    columns: dict[str, list[list[Any]]] = table.to_pydict()
+    for batch in zip(*(columns[name] for name in _LINES), strict=True):
+        yield from zip(*batch, strict=True)
 
 
 def _private(path: str, flags: int) -> int:

@@ -5,10 +5,6 @@ from typing import NamedTuple
 from ..records.log import Log
 from ..records.pieces import Piece, pieces_of
 from .finished import Hashes, InputHash
-from .packed import pack
-
-_WEIGHED = 100
-"""Every so many records one is weighed."""
 
 
 class Survey(NamedTuple):
@@ -17,7 +13,6 @@ class Survey(NamedTuple):
     records: int
     pieces: list[Piece]
     hashes: Hashes
-    bytes_per_record: float
 
 
 def survey(log: Log) -> Survey:
@@ -26,13 +21,9 @@ def survey(log: Log) -> Survey:
     Raises InputError.
     """
     hashes = InputHash()
-    records = weighed = weight = 0
-    last = -1
+    records, last = 0, -1
     for position in log.records():
         hashes.add(position)
-        if records % _WEIGHED == 0:
-            weighed += 1
-            weight += len(pack(position))
         records += 1
         last = position.record.index
-    return Survey(records, pieces_of(log, last), hashes.result(), weight / max(weighed, 1))
+    return Survey(records, pieces_of(log, last), hashes.result())
