@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..evaluators.errors import BudgetReached, CtxrelError, OutputLocked, UsageError
-from .commands import estimate, init, prompts, run
+from .commands import estimate, init, inspect, prompts, report, run, schemas
 from .console import write_error, write_out
 from .runs.runner import Interrupted
 
@@ -24,6 +24,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("run", epilog=run.EPILOG)(run.run)
+app.command("inspect", epilog=inspect.EPILOG)(inspect.inspect)
+app.command("schemas", epilog=schemas.EPILOG)(schemas.schemas)
+app.command("report", epilog=report.EPILOG)(report.report)
 app.command("estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command("init", epilog=init.EPILOG)(init.init)
 app.add_typer(prompts.app, name="prompts")

@@ -70,6 +70,10 @@ class Case:
             shown[CONTEXTS] = [self.texts[c[0].context][c[0].start : c[-1].end] for c in self.contexts]
         return _TEMPLATE_MARKS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", orjson.dumps(shown).decode())
 
+    def with_input(self, name: str, value: object) -> "Case":
+        """The case with another value for an input, shown where that one was."""
+        return replace(self, inputs={**self.inputs, name: value})
+
     def halves(self) -> "tuple[Case, Case] | None":
         """Two parts of about the same length, numbers kept: by contexts, a single one by sentences.
 

@@ -11,11 +11,13 @@ import orjson
 
 from . import checks
 from .batch import judge_batch
+from .decisions.evaluator import make_deciding_evaluator
 from .definition import Definition
 from .errors import UsageError
 from .evaluator import Evaluator
 from .jsontext import dumps_anything, replace_surrogates
 from .judges.asking import Asker, Patience
+from .judges.endpoint import Api
 from .judges.options import JudgeOptions, check_options, make_judge, make_limits
 from .judging import Judging, Outcome
 from .memory import Memory, PlainMemory
@@ -27,6 +29,9 @@ _Value = TypeVar("_Value")
 
 class Component:
     """What the evaluators have in common: a definition, the names of its lists, and the way to run it."""
+
+    home = "ctxrel.evaluators"
+    """The module that a class is to be imported from."""
 
     def __init__(
         self,
@@ -40,8 +45,9 @@ class Component:
         check_options(options)
         self.progress_bar = progress_bar
         self.raise_on_failure = raise_on_failure
-        self.evaluator = Evaluator(definition, explain=options.get("explain", False))
-        self._lists = lists
+        make = make_deciding_evaluator if options.get("api") == Api.DECISIONS else Evaluator
+        self.evaluator: Evaluator = make(definition, explain=options.get("explain", False))
+        self.lists = lists
         self.options = options
 
     @property
@@ -80,9 +86,9 @@ class Component:
 
     def _records(self, inputs: Mapping[str, Sequence[Any]]) -> list[Record]:
         for name in inputs:
-            if name not in self._lists:
-                raise UsageError(f"unknown input {name!r}; {checks.closest(name, self._lists)}")
-        for name in self._lists:
+            if name not in self.lists:
+                raise UsageError(f"unknown input {name!r}; {checks.closest(name, self.lists)}")
+        for name in self.lists:
             if name not in inputs:
                 raise UsageError(f"the input {name!r} is missing; given are {', '.join(inputs) or 'none'}")
         lists = {name: _list(name, values) for name, values in inputs.items()}
@@ -95,7 +101,7 @@ class Component:
     def _record(self, place: int, lists: Mapping[str, list[Any]]) -> Record:
         values: dict[str, Any] = {}
         problems: dict[str, str] = {}
-        for name, input_name in self._lists.items():
+        for name, input_name in self.lists.items():
             try:
                 values[input_name] = _READINGS[self.evaluator.inputs[input_name]](lists[name][place])
             except TypeError as error:

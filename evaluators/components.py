@@ -5,10 +5,12 @@ each row; requests are concurrent; relevant statements are the contexts' own sen
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from .case import CONTEXTS
 from .component import Component, Results
+from .decisions.asking import PROBABILITIES
 from .definition import Definition, check_definition, load_definition, read_definition
 from .describing import describe, described
 from .given import input_kinds, instructions_of, output_kinds, plain_examples, type_of, type_text
@@ -224,7 +226,7 @@ def _with_examples(name: str, examples: Sequence[Mapping[str, Any]] | None) -> D
     if examples is None or examples == []:
         return definition
     value = {**definition.content, "examples": plain_examples(examples)}
-    return check_definition(Source(name, value, {}), default_name=name)
+    return replace(check_definition(Source(name, value, {}), default_name=name), decisions=definition.decisions)
 
 
 def _error(outcome: Outcome) -> Results:
@@ -246,4 +248,4 @@ def _meta(outcome: Outcome, shown: Collection[str] = ()) -> Results:
     }
 
 
-_BESIDE = (CONTEXTS, "locations", "evidence", "reason")
+_BESIDE = (CONTEXTS, "locations", "evidence", "reason", PROBABILITIES)

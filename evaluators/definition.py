@@ -9,6 +9,7 @@ from typing import Any
 
 from . import checks
 from .case import CONTEXTS
+from .decisions.asking import DECISIONS, Decisions, read_decisions, with_threshold
 from .errors import DefinitionError
 from .outputs.building import build_outputs
 from .outputs.output import Output
@@ -22,8 +23,8 @@ INPUT_KINDS = ("text", "texts", "contexts", "json")
 """One text; a list of texts; the retrieved contexts; any value."""
 _SCORE = "score"
 _REQUIRED = ("instructions", "inputs", "outputs", "scoring")
-_OPTIONAL = ("name", "description", "examples", "parameters")
-_EXTENDING = ("name", "description", "outputs", "scoring")
+_OPTIONAL = ("name", "description", "examples", "parameters", DECISIONS)
+_EXTENDING = ("name", "description", "outputs", "scoring", DECISIONS)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLURALS = {"questions": "question", "predicted_answers": "answer", "answers": "answer"}
@@ -51,7 +52,7 @@ class Definition:
     """What an evaluator asks and how its reply becomes a score."""
 
     content: Mapping[str, object]
-    """The file's values, with those of the file that it extends."""
+    """The file's values but for `decisions`, with those of the file that it extends."""
     name: str
     description: str
     inputs: Mapping[str, str]
@@ -63,10 +64,12 @@ class Definition:
     parameters: dict[str, object]
     inserts: Mapping[str, str] = field(default_factory=dict)
     """Further texts that go into the instructions as they are, by the names of their placeholders."""
+    decisions: Decisions | None = None
+    """How it is asked by predicates; None where it is not."""
 
     @property
     def version(self) -> str:
-        """`name@hash`, the hash over everything in the file but its comments."""
+        """`name@hash`, the hash over everything in `content`, comments aside."""
         content = {**self.content, **self.inserts}
         return f"{self.name}@{digest(content, size=4).hex()}"
 
@@ -133,7 +136,7 @@ def read_definition(
     outputs = build_outputs(source, fields["outputs"], inputs)
     examples = _examples(source, fields.get("examples") or [], inputs, outputs)
     return Definition(
-        content=fields,
+        content={key: value for key, value in fields.items() if key != DECISIONS},
         name=_name(source, fields.get("name", default_name)),
         description=checks.text(source, ("description",), fields.get("description") or ""),
         inputs=inputs,
@@ -143,6 +146,7 @@ def read_definition(
         examples=examples,
         parameters=_parameters(source, fields.get("parameters") or {}),
         inserts=inserts or {},
+        decisions=read_decisions(source, fields[DECISIONS], outputs) if DECISIONS in fields else None,
     )
 
 
@@ -170,7 +174,7 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
                 ("outputs",), f"an evaluator that extends {base.name!r} reads the same reply; keep the names and kinds"
             )
     scoring = read_scoring(source, fields["scoring"], outputs) if "scoring" in fields else base.scoring
-    own = {key: value for key, value in fields.items() if key != "extends"}
+    own = {key: value for key, value in fields.items() if key not in ("extends", DECISIONS)}
     return replace(
         base,
         content={**base.content, **own},
@@ -178,6 +182,9 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
         description=checks.text(source, ("description",), fields.get("description") or base.description),
         outputs=outputs,
         scoring=scoring,
+        decisions=(
+            with_threshold(source, fields[DECISIONS], base.decisions) if DECISIONS in fields else base.decisions
+        ),
     )
 
 

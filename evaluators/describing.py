@@ -21,7 +21,7 @@ def describe(component: Component, **parameters: object) -> dict[str, Any]:
     return deepcopy(written)
 
 
-def described(kind: type, data: Mapping[str, Any], *, required: Sequence[str] = ()) -> dict[str, Any]:
+def described(kind: type[Component], data: Mapping[str, Any], *, required: Sequence[str] = ()) -> dict[str, Any]:
     """What the constructor of `kind` is to be given. Raises UsageError for a description that is none of it."""
     written = data.get("type") if isinstance(data, Mapping) else data
     if written != _type_name(kind):
@@ -33,5 +33,6 @@ def described(kind: type, data: Mapping[str, Any], *, required: Sequence[str] = 
     return parameters
 
 
-def _type_name(kind: type) -> str:
-    return f"ctxrel.evaluators.{kind.__name__}"
+def _type_name(kind: type[Component]) -> str:
+    """Where the class is to be imported from."""
+    return f"{kind.home}.{kind.__name__}"

@@ -39,6 +39,11 @@ class Task:
     case: Case
     evaluator: "Evaluator"
 
+    @property
+    def crowded(self) -> bool:
+        """Whether it asks more at once than a request may, whatever its length."""
+        return False
+
     def request(self) -> Request | None:
         """The request, None where the verdict is clear without."""
         idle = all(output.idle(self.case) for output in self.evaluator.asked)

@@ -171,7 +171,7 @@ class Judging:
     async def _asked(self, task: Task, request: Request, key: bytes, outcome: Outcome) -> Verdict:
         """The verdict on what is not remembered, divided where it does not fit."""
         before = self._memory.failure(key)
-        too_long = before is FailureKind.CONTEXT_TOO_LONG or self._exceeds(request) > 0
+        too_long = before is FailureKind.CONTEXT_TOO_LONG or task.crowded or self._exceeds(request) > 0
         halves = task.halves() if too_long else None
         if halves is None:
             self._refuse_too_long(request)

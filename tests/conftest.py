@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,21 @@ def write_log(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def wait_until_it_waits(process: "subprocess.Popen[bytes]") -> None:
+    """Until a process that has started sleeps, as one does that waits for a pipe; one that loads and computes does not.
+
+    A tenth of CPU time is used by then: less than Python and its packages take.
+    """
+    asleep = 0
+    deadline = time.monotonic() + 60
+    while asleep < 10:
+        fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+        asleep = asleep + 1 if fields[0] == "S" and ticks >= os.sysconf("SC_CLK_TCK") / 10 else 0
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def read_rows(folder: Path, name: str = "results.jsonl") -> list[Record]:

@@ -9,8 +9,11 @@ import pytest
 from conftest import RunCommand, read_rows
 from servers.loopback import MODEL, LoopbackServer, completion
 
+from ctxrel.cli.records.schemas import ROLES, Group, all_schemas
 from ctxrel.evaluators import JudgeOptions, load_evaluator
 from ctxrel.evaluators import definition as definitions
+from ctxrel.evaluators.decisions import asking as decisions
+from ctxrel.evaluators.decisions.evaluator import load_deciding_evaluator
 from ctxrel.evaluators.definition import INPUT_KINDS, built_in_names
 from ctxrel.evaluators.judges import llamacpp
 from ctxrel.evaluators.outputs.building import KINDS
@@ -20,6 +23,7 @@ from ctxrel.evaluators.yaml_source import Source
 DOCS = Path(__file__).parent.parent / "docs"
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 EVALUATORS = (DOCS / "evaluators.md").read_text(encoding="utf-8")
+LOGS = (DOCS / "logs.md").read_text(encoding="utf-8")
 PYTHON = (DOCS / "python.md").read_text(encoding="utf-8")
 
 
@@ -69,11 +73,30 @@ def test_rules_of_kinds() -> None:
             assert found == set(re.findall(r"`(\w+)`", rules)), kind
 
 
+def test_decisions() -> None:
+    """The page's code holds, its YAML is an evaluator, and its table has the keys there are."""
+    page = (DOCS / "decisions.md").read_text(encoding="utf-8")
+    for block in blocks(page, "python"):
+        exec(block, {})  # noqa: S102  # our own page
+    (text,) = blocks(page, "yaml")
+    Path("strict.yaml").write_text(text, encoding="utf-8")
+    assert load_deciding_evaluator("./strict.yaml").name == "context_relevance_strict"
+    assert set(first_cells(page, "In the YAML")) == {*decisions._REQUIRED, *decisions._OPTIONAL}
+
+
 def test_parameters_of_a_model_file() -> None:
     """The table holds exactly the parameters that are the server's."""
     page = (DOCS / "local-models.md").read_text(encoding="utf-8")
     told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
     assert set(re.findall(r"`(\w+)=N`", " ".join(told))) == set(llamacpp._RANGES)
+
+
+def test_options_of_the_report(ctxrel: RunCommand) -> None:
+    """The table holds exactly the options of `ctxrel report`."""
+    page = (DOCS / "report.md").read_text(encoding="utf-8")
+    told = [cells[1] for line in page.splitlines() if len(cells := line.split("|")) > 1]
+    named = set(re.findall(r"--[a-z-]+", ctxrel("report", "--help").stdout)) - {"--help", "--keep"}
+    assert set(re.findall(r"--[a-z-]+", " ".join(told))) - {"---"} == named
 
 
 def test_figures() -> None:
@@ -89,6 +112,33 @@ def test_evaluators_in_the_readme() -> None:
     """The README's table holds the built-in evaluators and what each needs."""
     told = dict(re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", README, re.MULTILINE))
     assert told == {name: ", ".join(load_evaluator(name).inputs) for name in built_in_names()}
+
+
+def schema_table() -> str:
+    """The table of docs/logs.md, as the schemas are."""
+    lines = ["| `--schema` | reads | " + " | ".join(ROLES) + " |", "|---|---|" + "---|" * len(ROLES)]
+    for schema in all_schemas().values():
+        more = f"; mostly with `{schema.goes_with}`" if schema.goes_with else ""
+        cells = [", ".join(map(schema_group, schema.fields.get(role, ()))) or "-" for role in ROLES]
+        lines.append(f"| `{schema.name}` | {schema.holds}{more} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def schema_group(group: Group) -> str:
+    return " \\| ".join(f"`{path.text}`" for path in group)
+
+
+def test_schemas_in_the_table() -> None:
+    """The table holds the fields of every schema, in the order in which they are tried."""
+    table = schema_table()
+    assert table in LOGS, f"put this into docs/logs.md:\n{table}"
+
+
+def test_keys_of_inspect(ctxrel: RunCommand, write_log: Callable[..., Path]) -> None:
+    """The table holds every key of the object that inspect prints."""
+    path = write_log([{"question": "q?", "contexts": []}])
+    keys = list(json.loads(ctxrel("inspect", path, "--json").stdout))
+    assert first_cells(LOGS, "See it first") == keys
 
 
 @pytest.mark.usefixtures("clean_environment")

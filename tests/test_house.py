@@ -20,6 +20,7 @@ ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
     "cli.commands": {"cli.console", "cli.runs", "cli.records", "cli.reports", "evaluators"},
     "cli.console": {"cli.runs", "evaluators"},
+    "cli.reports": {"cli.runs", "cli.records", "evaluators"},
     "cli.runs": {"cli.records", "evaluators"},
     "cli.records": {"evaluators"},
     "evaluators": set[str](),
@@ -99,14 +100,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel(built: Path) -> None:
-    """The wheel owns one name, holds every module, prompt and price, and no test."""
+    """The wheel owns one name, holds every module, every prompt, schema of logs and price, and no test."""
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert zipfile.ZipFile(wheel).read(next(n for n in names if n.endswith("top_level.txt"))) == b"ctxrel\n"
     shipped = {name for name in names if not name.startswith("ctxrel-")}
     ours = {f"ctxrel/{path.relative_to(ROOT)}" for path in modules()}
-    data = {f"ctxrel/prompts/{path.name}" for path in (ROOT / "prompts").glob("*.yaml")}
-    data |= {f"ctxrel/{path.relative_to(ROOT)}" for path in (ROOT / "evaluators").rglob("*.yaml")}
+    data = {f"ctxrel/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.yaml")}
+    data |= {f"ctxrel/cli/reports/html/{name}" for name in ("report.html", "report.css", "record.js", "list.js")}
     assert shipped == ours | data | {f"ctxrel/{room}/py.typed" for room in ROOMS}
 
 

@@ -87,8 +87,11 @@ def examples() -> list[str]:
 @pytest.mark.parametrize("example", examples())
 def test_help_ends_with_an_example_that_runs(ctxrel: RunCommand, example: str) -> None:
     """Each command's help ends with an example, and it runs."""
-    if "check" in example:
+    if "prompts check" in example:
         ctxrel("prompts", "copy", "context_relevance", "mine.yaml")
+    if re.match("ctxrel (batch|calibrate|check|compare|label|report|trend)", example):  # of runs that are there
+        for options in ([], ["-o", "other.ctxrel"]):
+            ctxrel("run", "sample_data/support_en.jsonl", "-m", "offline", *options)
     assert ctxrel(*command_line(example)).returncode == 0
 
 

@@ -1,6 +1,7 @@
 """The config file of `ctxrel run`: its options in a [run] table of TOML."""
 
 import math
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -16,6 +17,8 @@ CONFIG = "ctxrel.toml"
 TABLE = "run"
 _TYPES: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), bool: (bool,)}
 """Of what an option takes: the types of TOML that fit; text fits all else."""
+_ENDPOINT = ("base_url", "api_key_env", "insecure")
+"""Options that say where records go, and with which key."""
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -96,11 +99,29 @@ def load_config(context: typer.Context, given: str | None) -> str | None:
 
     The file holds the options of `ctxrel run`; a command that shares some of them takes those.
     """
-    if given is None and not Path(CONFIG).is_file():
+    path = _found(context.params.get("inputs") or []) if given is None else given
+    if path is None:
         return None
-    path = CONFIG if given is None else given
     root: Any = context.find_root().command
     found = read_config(Path(path), root.commands[TABLE].params)
+    if given is None and path != CONFIG:
+        _refuse_endpoint(path, found)
     own = {parameter.name for parameter in context.command.params}
     context.default_map = {name: value for name, value in found.items() if name in own}
     return path
+
+
+def _found(inputs: Sequence[str]) -> str | None:
+    """The config file of the current folder, else the one beside the logs if they are all of one folder."""
+    beside = {path if path.is_dir() else path.parent for path in map(Path, inputs)}
+    folders = [Path(), *(beside if len(beside) == 1 else ())]
+    return next((str(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()), None)
+
+
+def _refuse_endpoint(path: str, found: Mapping[str, object]) -> None:
+    """Raise UsageError where a file that came with a log says where records and key are sent."""
+    if named := [name for name in _ENDPOINT if name in found]:
+        raise UsageError(
+            f"{path}: {named[0].replace('_', '-')} is not read from beside a log, which may be another's; "
+            f"to trust the file give --config {shlex.quote(path)}"
+        )

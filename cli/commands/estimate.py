@@ -8,13 +8,13 @@ import typer
 
 from ...evaluators.costs.forecast import SECONDS
 from ...evaluators.costs.price import show_dollars
-from ...evaluators.judges.endpoint import DEFAULT_MODEL
+from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
 from ..console import ProgressKind, Reporter, duration, show_table, write_out
 from ..runs.estimating import estimate as estimate_run
 from ..runs.plan import Plan, RunOptions, plan_run
 from . import options as opt
 
-EPILOG = "Example: ctxrel estimate sample_data/support_en.jsonl --model gpt-5-mini"
+EPILOG = "Example: ctxrel estimate sample_data/support_en.jsonl --model gpt-6-luna"
 _RANGE = ("low", "likely", "high")
 _WORDS = {
     "to_send": "to send",
@@ -31,6 +31,7 @@ def estimate(
     output: opt.Output = None,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
+    api: opt.Service = Api.CHAT,
     base_url: opt.BaseUrl = None,
     param: opt.Parameters = None,
     concurrency: opt.Concurrency = None,
@@ -42,6 +43,8 @@ def estimate(
     answer_field: opt.AnswerField = None,
     id_field: opt.IdField = None,
     field: opt.OtherFields = None,
+    schema: opt.Schema = None,
+    records: opt.Records = None,
     limit: opt.Limit = None,
     where: opt.Where = None,
     sample: opt.Sample = None,
@@ -60,6 +63,7 @@ def estimate(
         inputs=inputs,
         evaluators=evaluator,
         model=model,
+        api=api,
         base_url=base_url,
         api_key_env="OPENAI_API_KEY",
         parameters=opt.parse_parameters(param or []),
@@ -67,6 +71,8 @@ def estimate(
         fields=opt.parse_fields(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
+            schema,
+            records,
         ),
         output=output,
         store=store,

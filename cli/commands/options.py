@@ -9,10 +9,12 @@ from ...evaluators.costs.budget import Caps
 from ...evaluators.definition import check_parameters
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
+from ...evaluators.judges.endpoint import Api
 from ..console import ProgressKind
 from ..records.fields import Fields
 from ..records.paths import FieldPath
 from ..records.sampling import Selection
+from ..records.schemas import find_schema
 from ..records.where import parse_condition
 from ..runs.engine import Engine
 from ..runs.folder import Format as ResultsFormat
@@ -22,7 +24,8 @@ Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT",
-        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders or globs; - is standard input.",
+        help="Logs (JSON Lines, JSON, CSV, Parquet, Arrow; also .gz, .zst), folders, globs, addresses; - is stdin.",
+        is_eager=True,  # the config file may stand beside them
     ),
 ]
 Output = Annotated[
@@ -41,6 +44,10 @@ Evaluators = Annotated[
 Model = Annotated[
     str,
     typer.Option("-m", "--model", help="The judge; offline needs no key and no network, nor does a ./FILE.gguf."),
+]
+Service = Annotated[
+    Api,
+    typer.Option("--api", help="What is asked: chat, or decisions (beta), probabilities by gpt-6-luna and no text."),
 ]
 BaseUrl = Annotated[
     str | None,
@@ -76,6 +83,14 @@ IdField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the rec
 OtherFields = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
+]
+Schema = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Fields as another tool writes them, as ragas; ctxrel schemas lists all."),
+]
+Records = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="The list in a JSON object that holds the records; found by default."),
 ]
 Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="Judge the first N records only.")]
 Where = Annotated[
@@ -132,11 +147,12 @@ RayAddress = Annotated[
 RayWorkers = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Processes that judge; one for each processor by default.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 Config = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help=f"Options in a file, {CONFIG} by default where it is there; the command line wins.",
+        help=f"Options in a file, by default {CONFIG} here or beside the log; the command line wins.",
         callback=load_config,
         is_eager=True,
     ),
@@ -196,8 +212,10 @@ def parse_parameters(given: list[str]) -> dict[str, object]:
     return parameters
 
 
-def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
-    """Fields from the options for single ones and from NAME=PATH. Raises UsageError."""
+def parse_fields(
+    named: dict[str, str | None], given: list[str], schema: str | None = None, records: str | None = None
+) -> Fields:
+    """Fields from the options for single ones, from NAME=PATH and from a schema's name. Raises UsageError."""
     paths = {name: FieldPath(path) for name, path in named.items() if path is not None}
     for text in given:
         name, equals, path = text.partition("=")
@@ -207,4 +225,9 @@ def parse_fields(named: dict[str, str | None], given: list[str]) -> Fields:
             raise UsageError(f"the field of {name!r} is named twice")
         paths[name] = FieldPath(path)
     own = {name: paths.pop(name, None) for name in named}
-    return Fields(**own, others=paths)
+    return Fields(
+        **own,
+        others=paths,
+        schema=find_schema(schema) if schema is not None else None,
+        records=FieldPath(records) if records is not None else None,
+    )

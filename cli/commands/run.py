@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from ...evaluators.judges.endpoint import DEFAULT_MODEL
+from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
 from ...evaluators.judges.offline import OFFLINE
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
@@ -26,6 +26,7 @@ def run(
     format_: opt.Format = Format.JSONL,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
+    api: opt.Service = Api.CHAT,
     base_url: opt.BaseUrl = None,
     api_key_env: opt.ApiKeyEnv = "OPENAI_API_KEY",
     param: opt.Parameters = None,
@@ -40,6 +41,8 @@ def run(
     answer_field: opt.AnswerField = None,
     id_field: opt.IdField = None,
     field: opt.OtherFields = None,
+    schema: opt.Schema = None,
+    records: opt.Records = None,
     limit: opt.Limit = None,
     where: opt.Where = None,
     sample: opt.Sample = None,
@@ -71,6 +74,7 @@ def run(
         inputs=inputs,
         evaluators=evaluator,
         model=model,
+        api=api,
         base_url=base_url,
         api_key_env=api_key_env,
         parameters=opt.parse_parameters(param or []),
@@ -78,6 +82,8 @@ def run(
         fields=opt.parse_fields(
             {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
             field or [],
+            schema,
+            records,
         ),
         output=output,
         format=format_,

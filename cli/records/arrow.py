@@ -43,12 +43,13 @@ class ArrowFile:
             with self._place.open_arrow() as stream:
                 for batch in self._batches(stream):
                     chosen = _chosen(batch, columns)
+                    chosen.validate(full=True)  # a damaged file would end the process
                     behind = float(stream.tell()) if self._is_stream else 0.0
                     for start in range(0, chosen.num_rows, most):
                         for value in values_of(chosen.slice(start, most)):
                             number += 1
                             yield Row(f"{self.name}:row {number}", value, None, behind)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"cannot read {self.name!r} as Arrow: {reason}") from None
 

@@ -37,6 +37,11 @@ class Carrying:
             carried["input"] = _written(row.value)
         return carried
 
+    def absent(self, rows: Sequence[Row]) -> list[FieldPath]:
+        """The single fields that none of some rows has, not even null."""
+        values = [row.value for row in rows if row.value is not None]
+        return [path for path in self.keep if not any(path.stands_in(value) for value in values)]
+
     def describe(self) -> dict[str, object]:
         """The same as JSON can hold it."""
         return {"keep": [path.text for path in self.keep], "with_input": self.whole}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ...evaluators.record import Record
 from .paths import FieldPath, Missing
+from .schemas import Schema
 from .source import Row
 from .texts import Unfit, contexts_of, id_of, json_of, question_of, text_of
 
@@ -29,6 +30,10 @@ class Fields:
     id: FieldPath | None = None
     others: Mapping[str, FieldPath] = field(default_factory=dict)
     """Those of further inputs, by the inputs' names."""
+    schema: Schema | None = None
+    """Where those stand that nobody named."""
+    records: FieldPath | None = None
+    """The list of a JSON document that holds the records."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from ...evaluators.errors import InputError
 from .fields import Fields, Layout, Needs, optional, reading_of
-from .paths import FieldPath, Missing
+from .paths import FieldPath
+from .schemas import ROLES, Schema, all_schemas
 from .source import Row
 from .texts import Unfit, contexts_of, question_of, text_of
 
@@ -37,6 +38,9 @@ _CONTEXTS = (
         "retrieved_documents",
         "retrieved_passages",
         "retrieved_chunks",
+        "retrieved_contents",
+        "retrieved_contents_semantic",
+        "retrieved_contents_lexical",
         "source_documents",
         "source_nodes",
         "attributes.retrieval.documents",
@@ -45,6 +49,8 @@ _CONTEXTS = (
     ),
     ("contexts", "context", "documents", "passages", "chunks", "docs"),
 )
+_IDEAL, _IDEAL_BESIDE = "context", ("actual_output", "expected_output")
+"""A name that means the ideal contexts beside DeepEval's others, where none were retrieved."""
 _ANSWER = (
     (
         "answer",
@@ -91,7 +97,26 @@ def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) ->
         raise InputError(f"{name!r} is empty: it holds no records")
     if not values:
         raise InputError(f"{rows[0].problem}; no record at the beginning can be read")
-    finder = _Finder(values, name)
+    finder = _Finder(values, name, fields.schema)
+    try:
+        return _find_layout(finder, fields, needs)
+    except _NotFound as error:
+        fitting = [] if fields.schema else [name for name in all_schemas() if _fits(values, fields, needs, name)]
+        hint = f"; or give --schema {' or '.join(fitting)}" if fitting else ""
+        raise InputError(f"{error}{hint}") from None
+
+
+def _fits(values: Sequence[dict[str, object]], fields: Fields, needs: Needs, schema: str) -> bool:
+    """Whether a schema finds everything that is needed of a log, by a name that is not looked for without."""
+    try:
+        layout = _find_layout(_Finder(values, "", all_schemas()[schema]), fields, needs)
+    except InputError:
+        return False
+    usual = {name for groups in (_QUESTION, _CONTEXTS, _ANSWER) for group in groups for name in group}
+    return any(_snake(layout.inputs[role].text) not in usual for role in needs)
+
+
+def _find_layout(finder: "_Finder", fields: Fields, needs: Needs) -> Layout:
     found = {
         "question": _question(finder, fields, needs),
         "contexts": _contexts(finder, fields) if "contexts" in needs else None,
@@ -115,7 +140,8 @@ def _question(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | No
 
 
 def _contexts(finder: "_Finder", fields: Fields) -> FieldPath:
-    return finder.required("contexts", fields.contexts, _CONTEXTS, [_prose, _words], contexts_of)
+    groups = [[name for name in group if name != _IDEAL or not finder.has_any(_IDEAL_BESIDE)] for group in _CONTEXTS]
+    return finder.required("contexts", fields.contexts, groups, [_prose, _words], contexts_of)
 
 
 def _answer(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None:
@@ -124,12 +150,17 @@ def _answer(finder: "_Finder", fields: Fields, needs: Needs) -> FieldPath | None
     return finder.optional("answer", fields.answer, _ANSWER)
 
 
+class _NotFound(InputError):
+    """A log has no field of a usual name that could be what is needed: it may be another tool's."""
+
+
 class _Finder:
     """Looks for fields in the first values of a log."""
 
-    def __init__(self, values: Sequence[dict[str, object]], name: str) -> None:
+    def __init__(self, values: Sequence[dict[str, object]], name: str, schema: Schema | None) -> None:
         self._values = values
         self._name = name
+        self._schema = schema
         self._names = list(dict.fromkeys(key for value in values for key in value))
 
     def required(
@@ -149,8 +180,10 @@ class _Finder:
         """
         if named:
             return self._named(role, named, any_reading)
+        if self._schema and role in ROLES:
+            return self._by_schema(self._schema, role, readings[-1], may_be_null=may_be_null)
         for group in groups:
-            present = self._present(group)
+            present = self._having(self._spelled(group))
             for reading in readings:
                 unfit = {path: self._why_unfit(path, reading) for path in present}
                 if found := [path for path in present if unfit[path] is None]:
@@ -158,8 +191,9 @@ class _Finder:
             if present and may_be_null and not any(self._samples(path) for path in present):
                 return self._only(role, present)
             if present:  # a name that says so much is not passed over in silence
-                self._fail(role, f"the field {present[0].text!r} {unfit[present[0]]}")
-        return self._fail(role, f"no field looks like the {role}")
+                error = _NotFound if role == "question" else InputError
+                self._fail(role, f"the field {present[0].text!r} {unfit[present[0]]}", error)
+        return self._fail(role, f"no field looks like the {role}", _NotFound)
 
     def _only(self, role: str, found: list[FieldPath]) -> FieldPath:
         if len(found) > 1:
@@ -171,13 +205,13 @@ class _Finder:
         """The field if there is one, by the first group that has any; None where a group has several answers."""
         if named:
             return self._named(role, named, lambda _: None)
-        for group in groups:
-            if found := [path for path in self._present(group) if self._samples(path)]:
+        for group in self._schema.fields.get(role, ()) if self._schema else map(self._spelled, groups):
+            if found := [path for path in group if self._samples(path)]:
                 return found[0] if role == "id" or len(found) == 1 else None
         return None
 
     def _named(self, role: str, path: FieldPath, read: _Reading) -> FieldPath:
-        if any(_has(value, path) for value in self._values) and not self._samples(path):
+        if any(path.stands_in(value) for value in self._values) and not self._samples(path):
             return path  # null so far
         if not self._samples(path):
             close = difflib.get_close_matches(path.text, self._names, n=1)
@@ -188,15 +222,41 @@ class _Finder:
             self._fail(role, f"the field {path.text!r} {unfit}")
         return path
 
-    def _fail(self, role: str, what: str) -> NoReturn:
-        shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
-        raise InputError(f"{self._name}: {what}; name the {role} with {_flag(role, '')} (there are: {shown})")
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether the log has a field of one of the names, however it spells them."""
+        return not {_snake(name) for name in self._names}.isdisjoint(names)
 
-    def _present(self, group: Sequence[str]) -> list[FieldPath]:
-        """Paths of the group that the log has, as it spells them, whatever they hold."""
+    def _by_schema(self, schema: Schema, role: str, read: _Reading, *, may_be_null: bool) -> FieldPath:
+        """The first of a schema's fields that the log has and that can be what is looked for."""
+        unfit: list[FieldPath] = []
+        for group in schema.fields.get(role, ()):
+            present = self._having(group)
+            if fitting := [path for path in present if self._why_unfit(path, read) is None]:
+                return self._only(role, fitting)
+            unfit += present
+        if unfit and may_be_null and not any(map(self._samples, unfit)):
+            return unfit[0]
+        if unfit:
+            why = f"the field {unfit[0].text!r} {self._why_unfit(unfit[0], read)}"
+        elif role in schema.fields:
+            why = f"no record at the beginning has a field {schema.told(role)}"
+        else:
+            why = f"it names no field for the {role}"
+        hint = f"; such a log mostly needs {schema.goes_with}" if schema.goes_with else ""
+        return self._fail(role, f"the schema {schema.name!r} does not fit: {why}{hint}")
+
+    def _fail(self, role: str, what: str, error: type[InputError] = InputError) -> NoReturn:
+        shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        raise error(f"{self._name}: {what}; name the {role} with {_flag(role, '')} (there are: {shown})")
+
+    def _spelled(self, group: Sequence[str]) -> list[FieldPath]:
+        """Paths of the group as the log spells them."""
         spelled = {_snake(name): name for name in reversed(self._names)}
-        paths = [FieldPath(spelled.get(name, name)) for name in group]
-        return [path for path in paths if any(_has(value, path) for value in self._values)]
+        return [FieldPath(spelled.get(name, name)) for name in group]
+
+    def _having(self, paths: Iterable[FieldPath]) -> list[FieldPath]:
+        """Those of the paths that the log has, whatever they hold."""
+        return [path for path in paths if any(path.stands_in(value) for value in self._values)]
 
     def _samples(self, path: FieldPath) -> list[object]:
         samples = (optional(path, value) for value in self._values)
@@ -220,14 +280,6 @@ def _flag(role: str, path: str) -> str:
     if role in ("question", "contexts", "answer", "id"):
         return f"--{role}-field {path}".strip()
     return f"--field {role}={path or 'PATH'}"
-
-
-def _has(value: dict[str, object], path: FieldPath) -> bool:
-    try:
-        path.get(value)
-    except Missing:
-        return False
-    return True
 
 
 def _snake(name: str) -> str:

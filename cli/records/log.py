@@ -1,6 +1,8 @@
 """A run's whole input: every file checked before the first record is judged."""
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +15,8 @@ from .inputs import Found, find_inputs
 from .partition import PartitionedSource
 from .recognising import open_file, open_pipe, open_place
 from .sampling import Entry, Sample, Selection, draw
-from .source import Source
+from .shape import Wanted
+from .source import Row, Source
 
 STDIN_NAME = "<stdin>"
 EVERYTHING = Selection()
@@ -58,6 +61,11 @@ class Log:
         self._parts = parts
 
     @property
+    def parts(self) -> Sequence[tuple[Source, Layout]]:
+        """The files, each with where it keeps what a record is made of."""
+        return self._parts
+
+    @property
     def names(self) -> list[str]:
         """The files, as they are named in messages."""
         return [source.name for source, _ in self._parts]
@@ -74,6 +82,19 @@ class Log:
         for source, layout in self._parts:
             found.setdefault(layout.describe(), []).append(source.name)
         return found
+
+    def doubts(self) -> list[str]:
+        """A sentence for each field that is to go along and that no file has at its beginning."""
+        if not self._carrying.keep:
+            return []
+        rows = [row for source, _ in self._parts for row in _first_rows(source, self.selection)]
+        names = {key for row in rows for key in row.value or {}}
+        told = []
+        for path in self._carrying.absent(rows):
+            near = difflib.get_close_matches(path.text, names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            told.append(f"no record at the beginning has the field {path.text!r} of --keep{hint}")
+        return told
 
     def draw(self) -> None:
         """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
@@ -129,9 +150,10 @@ def open_log(
     """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
     found = find_inputs(inputs)
     chosen = found.that_could_hold(selection.where)
-    sources = [_open(each) for each in chosen]
+    wanted = Wanted(fields.records, fields.schema.records if fields.schema else ())
+    sources = [_open(each, wanted) for each in chosen]
     return Log(
-        [(source, _lay_out(source, fields, needs)) for source in sources],
+        [(source, _lay_out(source, fields, needs, selection)) for source in sources],
         selection,
         carrying,
         tells_files=found.several,
@@ -139,18 +161,18 @@ def open_log(
     )
 
 
-def _open(found: Found) -> Source:
+def _open(found: Found, wanted: Wanted) -> Source:
     file = found.file
     if file is None:
-        return open_pipe(STDIN_NAME, 0)
-    source = open_file(file) if isinstance(file, Path) else open_place(file)
+        return open_pipe(STDIN_NAME, 0, wanted)
+    source = open_file(file, wanted) if isinstance(file, Path) else open_place(file, wanted)
     return PartitionedSource(source, found.partition) if found.partition else source
 
 
-def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
-    """The layout by the first rows; a pipe is asked for no more of them than it takes."""
+def _lay_out(source: Source, fields: Fields, needs: Needs, selection: Selection) -> Layout:
+    """The layout by the first rows that are meant; a pipe is asked for no more of them than it takes."""
     if source.size is not None:
-        return find_layout(source.peek(_PROBED), fields, needs, source.name)
+        return find_layout(_first_rows(source, selection), fields, needs, source.name)
     for most in range(1, _PROBED):
         rows = source.peek(most)
         try:
@@ -159,3 +181,11 @@ def _lay_out(source: Source, fields: Fields, needs: Needs) -> Layout:
             if len(rows) < most:
                 raise
     return find_layout(source.peek(_PROBED), fields, needs, source.name)
+
+
+def _first_rows(source: Source, selection: Selection) -> list[Row]:
+    """The first rows that meet the conditions, the first ones of all where none does; of a pipe the very first."""
+    if source.size is None:
+        return source.peek(1)
+    met = islice(filter(selection.takes, source.rows()), _PROBED) if selection.where else ()
+    return list(met) or source.peek(_PROBED)

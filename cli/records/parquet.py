@@ -43,7 +43,7 @@ class ParquetFile:
                 pq.ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20) as file,
             ):
                 yield from self._rows(file, columns, batch)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"cannot read {self.name!r} as Parquet: {reason}") from None
 

@@ -59,6 +59,11 @@ class Selection:
         """The top-level fields it looks at."""
         return frozenset(path.top for path in (*(condition.path for condition in self.where), self.by) if path)
 
+    def takes(self, row: Row) -> bool:
+        """Whether a row meets the conditions."""
+        value = row.value
+        return value is not None and all(condition.holds(value) for condition in self.where)
+
     def matching(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Those that meet the conditions. Raises InputError where none of all does."""
         if not self.where:
@@ -67,13 +72,10 @@ class Selection:
         seen = met = 0
         present: Counter[Condition] = Counter()
         for seen, entry in enumerate(entries, start=1):  # noqa: B007  # the last one counts
-            value = entry.row.value
-            if value is None:
-                continue
-            if all(condition.holds(value) for condition in self.where):
+            if self.takes(entry.row):
                 met += 1
                 yield entry
-            elif not met:
+            elif not met and (value := entry.row.value) is not None:
                 present.update(c for c in self.where if optional(c.path, value) is not None)
         if not met:
             absent = [repr(condition.path.text) for condition in self.where if not present[condition]]

@@ -1,11 +1,14 @@
 """What a JSON document holds at its top: a list of records, columns, or one record."""
 
-from collections.abc import Callable, Iterator
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from ...evaluators.errors import InputError
+from ...evaluators.errors import InputError, UsageError
 from .lenient import LenientStream
+from .paths import FieldPath
 
 _SHOWN = 6
 
@@ -117,6 +120,22 @@ class Single:
     """The object is a record itself."""
 
 
+class Wanted(NamedTuple):
+    """Which list of a document holds the records, as far as that is known beforehand."""
+
+    path: FieldPath | None = None
+    """The one a user named."""
+    usual: Sequence[str] = ()
+    """Keys that a schema knows, the usual ones first."""
+
+
+def prefix_of(path: FieldPath) -> str:
+    """What ijson calls the place of a list. Raises UsageError where the path takes single items."""
+    if any(step.is_items and step.text for step in path.steps):
+        raise UsageError(f"--records {path.text}: the records are all items of a list; leave out the [N]")
+    return ".".join("item" if step.is_items else step.text for step in path.steps).removesuffix(".item")
+
+
 def reading_of_shape(name: str, shape: Shape, names_a_question: Callable[[str], bool]) -> Table | Columns | Single:
     """How to make records of an object. Raises InputError where it could be meant in several ways."""
     if any(map(names_a_question, shape.texts)):
@@ -126,8 +145,7 @@ def reading_of_shape(name: str, shape: Shape, names_a_question: Callable[[str], 
     if len(shape.tables) > 1:
         keys = list(shape.tables)
         raise InputError(
-            f"{name}: the records may be those of {_listed(keys)}; "
-            f"write the right ones out: jq -c '.[{_quoted(keys[0])}][]' FILE > FILE.jsonl"
+            f"{name}: the records may be those of {_listed(keys)}; choose with --records {_quoted(keys[0])}"
         )
     if shape.tables:
         return Table(next(iter(shape.tables)))
@@ -151,7 +169,8 @@ def _listed(keys: list[str]) -> str:
 
 
 def _quoted(key: str) -> str:
-    return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """The key as it is written on a command line, in quotes where a path needs them."""
+    return key if re.fullmatch(r"[\w-]+", key) else f"'{json.dumps(key, ensure_ascii=False)}'"
 
 
 def items_of(stream: BinaryIO, prefix: str) -> Iterator[Any]:

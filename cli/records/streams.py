@@ -57,9 +57,10 @@ class StreamedFile:
 
     def __init__(self, file: File, read: Reader) -> None:
         self.name = file.name
-        self.size = file.size
+        self.size: int | None = file.size
+        self.packing = file.packing
+        self.reader = read
         self._file = file
-        self._read = read
 
     def peek(self, most: int) -> list[Row]:
         """The first rows."""
@@ -68,7 +69,7 @@ class StreamedFile:
     def rows(self, columns: frozenset[str] | None = None) -> Iterator[Row]:  # noqa: ARG002  # an entry is read whole
         """All rows. Raises InputError."""
         try:
-            for row in self._read(self.name, self._file.open):
+            for row in self.reader(self.name, self._file.open):
                 knows = row.done and not self._file.packing
                 yield row if knows else row._replace(done=self._file.position())
         except BROKEN as error:
@@ -78,8 +79,10 @@ class StreamedFile:
 class StreamedPipe:
     """A stream that can be read once: what was peeked at comes again."""
 
-    def __init__(self, name: str, stream: BinaryIO, read: Reader) -> None:
+    def __init__(self, name: str, stream: BinaryIO, read: Reader, packing: str | None = None) -> None:
         self.name = name
+        self.packing = packing
+        self.reader = read
         self.size: int | None = None
         self._rest = self._translated(read(name, lambda: stream))
         self._seen: list[Row] = []

@@ -120,7 +120,8 @@ def _text_of(value: object, position: int | None = None) -> str:
         raise Unfit(
             f"{place} has no text under {', '.join(_TEXT_KEYS[:4])} …; it has {', '.join(map(str, value))}".strip()
         )
-    raise Unfit(f"{place} is {_kind(value)}, not a text".strip())
+    hint = "; a further [] at the end of its path goes over the lists" if isinstance(value, list) and place else ""
+    raise Unfit(f"{place} is {_kind(value)}, not a text{hint}".strip())
 
 
 def _kind(value: object) -> str:

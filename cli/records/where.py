@@ -13,7 +13,7 @@ from ...evaluators.jsontext import NotJSON, dumps_anything, loads
 from .fields import optional
 from .paths import FieldPath
 
-_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|==?|<|>)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r'\s*((?:"(?:[^"\\]|\\.)*"|[^=!<>])+?)\s*(!=|<=|>=|==?|<|>)\s*(.*?)\s*', re.DOTALL)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,

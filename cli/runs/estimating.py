@@ -15,6 +15,7 @@ from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.openai_chat import ChatJudge, reasons
+from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from ...evaluators.prompt import Request
 from .job import make_judge
@@ -178,6 +179,6 @@ def _shown(judge: Judge, request: Request | None) -> object:
     """The request as it would be sent; none where none would be. Headers, and so the key, are no part of it."""
     if request is None:
         return None
-    if isinstance(judge, ChatJudge):
+    if isinstance(judge, (ChatJudge, DecisionsJudge)):
         return orjson.loads(judge.preview(request))
     return {"messages": [request.prompt.system, request.user]}

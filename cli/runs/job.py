@@ -13,12 +13,14 @@ from ...evaluators.costs.price import dollars, show_dollars
 from ...evaluators.errors import OutputError, RunError
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
+from ...evaluators.judges.endpoint import Api
 from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
 from ...evaluators.judges.llamacpp import LocalJudge
 from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
+from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from ..records import Log
 from .engine import Engine, prepare_ray
@@ -188,6 +190,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         limit=selection.limit,
         sample=selection.describe(),
         carrying=options.carrying.describe(),
+        records=options.fields.records and options.fields.records.text,
         most=options.max_input_tokens,
         prices=plan.tariff.basis,
     )
@@ -250,9 +253,19 @@ def make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
 
     if plan.local:
         return LocalJudge(plan.local, dialect=dialect, on_dialect=remember, on_notice=reporter.warn)
+    concurrency = plan.options.concurrency or MOST
+    if plan.options.api is Api.DECISIONS:
+        service = f"{address}/{Api.DECISIONS}"
+        return DecisionsJudge(
+            endpoint,
+            concurrency=concurrency,
+            known=bool(store.facts(service, model)),
+            on_answer=lambda: store.keep_facts(service, model, {"answers": True}),
+            on_notice=reporter.warn,
+        )
     return ChatJudge(
         endpoint,
-        concurrency=plan.options.concurrency or MOST,
+        concurrency=concurrency,
         dialect=dialect,
         on_dialect=remember,
         on_notice=reporter.warn,

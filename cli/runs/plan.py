@@ -11,14 +11,16 @@ from typing import Protocol
 from ...evaluators.checks import closest
 from ...evaluators.costs.budget import NO_CAPS, Caps
 from ...evaluators.costs.tariff import Tariff
+from ...evaluators.decisions.evaluator import load_deciding_evaluator
 from ...evaluators.errors import UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker
-from ...evaluators.judges.endpoint import Endpoint, find_endpoint
+from ...evaluators.judges.endpoint import Api, Endpoint, find_endpoint
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import OFFLINE, check_offline
+from ...evaluators.judges.openai_decisions import check_decisions
 from ...evaluators.outputs.columns import ColumnTypes
 from ...evaluators.tokens import most_tokens
 from ..records import Fields, Log, open_log
@@ -56,6 +58,8 @@ class RunOptions:
     attempts: int
     explain: bool
     max_input_tokens: int | None
+    api: Api = Api.CHAT
+    """Which of the endpoint's services is asked."""
     rpm: float | None = None
     tpm: float | None = None
     caps: Caps = NO_CAPS
@@ -132,7 +136,9 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
 
     Without `sending` no key is needed. Raises UsageError.
     """
-    evaluators = _load_evaluators(options)
+    if options.api is Api.DECISIONS:
+        check_decisions(options.model)
+    evaluators = load_evaluators(options.evaluators, explain=options.explain, api=options.api)
     local = _find_local_model(options) if is_model_file(options.model) else None
     endpoint = (
         None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options, sending=sending)
@@ -144,10 +150,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
-    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
-    for name in options.fields.others:
-        if name not in needs:
-            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    needs = needs_of(evaluators, options.fields)
     log = open_log(options.inputs, options.fields, needs, selection=options.selection, carrying=options.carrying)
     if sending:
         check_folder(
@@ -164,7 +167,6 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         reporter.note(local.serving)
     if warning := shutdown_warning(tariff, dt.datetime.now(dt.UTC).date()):
         reporter.warn(warning)
-    columns = _column_types(options, evaluators, log, folder)
     plan = Plan(
         options=options,
         endpoint=endpoint,
@@ -173,7 +175,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         folder=folder,
         tariff=tariff,
         local=local,
-        columns=columns,
+        columns=_column_types(options, evaluators, log, folder),
     )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
@@ -198,6 +200,8 @@ def _tell_of(log: Log, reporter: Reporter) -> None:
     for layout, names in log.layouts().items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         reporter.note(f"{names[0]}{more}: {layout}")
+    for warning in log.doubts():
+        reporter.warn(warning)
     if log.left_out:
         given = " and ".join(map(str, log.selection.where))
         reporter.note(f"{log.left_out:,} files in folders that do not meet --where {given} are left out")
@@ -216,12 +220,23 @@ def _draw(log: Log, reporter: Reporter) -> None:
             )
 
 
-def _load_evaluators(options: RunOptions) -> list[Evaluator]:
-    for name in options.evaluators:
+def needs_of(evaluators: Sequence[Evaluator], fields: Fields) -> dict[str, str]:
+    """Kinds of all inputs of some evaluators, by name. Raises UsageError where a field is named that none needs."""
+    needs = {name: kind for evaluator in evaluators for name, kind in evaluator.inputs.items()}
+    for name in fields.others:
+        if name not in needs:
+            raise UsageError(f"no evaluator of this run has an input {name!r}; {closest(name, needs)}")
+    return needs
+
+
+def load_evaluators(names: Sequence[str], *, explain: bool, api: Api = Api.CHAT) -> list[Evaluator]:
+    """The evaluators of names and files, which go together. Raises UsageError."""
+    for name in names:
         if "," in name and not Path(name).exists():
             several = " ".join(f"-e {part.strip()}" for part in name.split(","))
             raise UsageError(f"{name!r} is no evaluator; for several repeat the option: {several}")
-    evaluators = [load_evaluator(name, explain=options.explain) for name in options.evaluators]
+    load = load_deciding_evaluator if api is Api.DECISIONS else load_evaluator
+    evaluators: list[Evaluator] = [load(name, explain=explain) for name in names]
     seen = [evaluator.name for evaluator in evaluators]
     if twice := next((name for name in seen if seen.count(name) > 1), None):
         raise UsageError(f"two evaluators are called {twice!r}; give one another name in its YAML")
@@ -279,6 +294,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "inputs": [shown(printable(name)) for name in options.inputs],
         "evaluators": [printable(name) for name in options.evaluators],
         "model": options.model,
+        "api": options.api,
         "base_url": endpoint.base_url if endpoint and not local else None,
         "api_key_env": options.api_key_env if endpoint and not local else None,
         "server": local and local.configuration,
@@ -295,6 +311,8 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
             if (path := getattr(options.fields, name))
         }
         | {name: path.text for name, path in options.fields.others.items()},
+        "schema": options.fields.schema.name if options.fields.schema else None,
+        "records": options.fields.records.text if options.fields.records else None,
         "config": printable(options.config) if options.config else None,
         "engine": options.engine,
         "ray_address": options.ray_address,

@@ -16,6 +16,7 @@ from ray.data import ActorPoolStrategy, DataContext
 from ...evaluators.costs.budget import Budget
 from ...evaluators.errors import CtxrelError, InputError, RunError
 from ...evaluators.judges.asking import Asker
+from ...evaluators.judges.endpoint import Api
 from ...evaluators.judges.growth import MOST
 from .coordinator import Coordinator, Progress
 from .folder import PARTS, remove, remove_summary
@@ -220,6 +221,7 @@ class _Engine:
         assert plan.folder is not None  # noqa: S101  # as above
         assert plan.store is not None  # noqa: S101
         given = plan.endpoint
+        service = f"/{options.api}" if options.api is Api.DECISIONS else ""
         endpoint = (
             None
             if given is None
@@ -235,7 +237,8 @@ class _Engine:
         return Assignment(
             evaluators=plan.evaluators,
             endpoint=endpoint,
-            facts=None if given is None else self._store.facts(given.address, given.model),
+            api=options.api,
+            facts=None if given is None else self._store.facts(f"{given.address}{service}", given.model),
             stores=(plan.folder / STORES).resolve(),
             run_store=plan.store.resolve(),
             run=self._run,

@@ -5,7 +5,7 @@ import os
 import queue
 import select
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
@@ -184,13 +184,20 @@ class ResultsStream:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """The file whole or not at all. Raises OutputError."""
+    write_parts(path, [data])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> int:
+    """The file of several parts, whole or not at all; its size in bytes. Raises OutputError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with open(part, "wb", opener=_private) as stream:
-            stream.write(data)
+            stream.writelines(parts)
+            size = stream.tell()
         part.replace(path)
     except OSError as error:
         raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    return size
 
 
 def _private(path: str, flags: int) -> int:

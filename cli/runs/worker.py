@@ -15,12 +15,13 @@ from ...evaluators.errors import CtxrelError, Failure, FailureKind, RunError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.asking import Asker, Patience
 from ...evaluators.judges.dialect import recall_dialect
-from ...evaluators.judges.endpoint import find_endpoint
+from ...evaluators.judges.endpoint import Api, find_endpoint
 from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
 from ...evaluators.judges.offline import OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
+from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging, Outcome
 from ..records.log import Position
 from .batch import Line, judge_batch, line_of
@@ -69,6 +70,7 @@ class Assignment:
     evaluators: Sequence[Evaluator]
     endpoint: Mapping[str, Any] | None
     """How the endpoint is found, in the worker's own environment, which holds the key; None for the offline judge."""
+    api: Api
     facts: Mapping[str, object] | None
     """What an earlier run found out about the endpoint."""
     stores: Path
@@ -157,10 +159,20 @@ class Worker:
         if self._assignment.endpoint is None:
             return OfflineJudge()
         endpoint = find_endpoint(**self._assignment.endpoint)
+        concurrency, facts = self._assignment.concurrency or MOST, dict(self._assignment.facts or {})
+        if self._assignment.api is Api.DECISIONS:
+            service = f"{endpoint.address}/{Api.DECISIONS}"
+            return DecisionsJudge(
+                endpoint,
+                concurrency=concurrency,
+                known=bool(facts),
+                on_answer=lambda: self._store.keep_facts(service, endpoint.model, {"answers": True}),
+                on_notice=self._done.notices.append,
+            )
         return ChatJudge(
             endpoint,
-            concurrency=self._assignment.concurrency or MOST,
-            dialect=recall_dialect(dict(self._assignment.facts or {})),
+            concurrency=concurrency,
+            dialect=recall_dialect(facts),
             on_dialect=lambda found: self._store.keep_facts(endpoint.address, endpoint.model, found),
             on_notice=self._done.notices.append,
         )

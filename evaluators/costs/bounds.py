@@ -21,7 +21,10 @@ class _Parameters(Protocol):
 
 
 class Bounds:
-    """Bounds on tokens: a token of a byte-level vocabulary is one byte or more, and a reply has a limit."""
+    """Bounds on tokens: a token of a byte-level vocabulary is one byte or more, and a reply has a limit.
+
+    A judge that knows of a limit of its own has it as `most_output`.
+    """
 
     def __init__(self, judge: _Parameters) -> None:
         self._judge = judge
@@ -36,7 +39,8 @@ class Bounds:
 
     def _of_prompt(self, prompt: Prompt) -> Usage:
         parameters = self._judge.parameters(prompt)
-        output = next((limit for name in _LIMITS if type(limit := parameters.get(name)) is int), MOST_OUTPUT)
+        most = getattr(self._judge, "most_output", MOST_OUTPUT)
+        output = next((limit for name in _LIMITS if type(limit := parameters.get(name)) is int), most)
         schema = len(orjson.dumps(prompt.schema)) if prompt.schema else 0
         return Usage(_size(prompt.system) + schema + _FRAME, output)
 

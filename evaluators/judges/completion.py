@@ -17,33 +17,36 @@ def decode_completion(body: bytes) -> Reply:
     if not isinstance(value, dict) or ("choices" not in value and "error" in value):
         raise Failure(FailureKind.SERVER_ERROR, "the endpoint's answer is no completion")
     choices = value.get("choices")
-    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = _mapping(choice.get("message"))
+    choice = mapping_of(choices[0]) if isinstance(choices, list) and choices else {}
+    message = mapping_of(choice.get("message"))
     return Reply(
-        text=_text(message.get("content")),
-        finish_reason=_text(choice.get("finish_reason")) or "none",
-        model=_text(value.get("model")),
-        refusal=_text(message.get("refusal")),
-        usage=_decode_usage(_mapping(value.get("usage"))),
+        text=text_of(message.get("content")),
+        finish_reason=text_of(choice.get("finish_reason")) or "none",
+        model=text_of(value.get("model")),
+        refusal=text_of(message.get("refusal")),
+        usage=_decode_usage(mapping_of(value.get("usage"))),
     )
 
 
 def _decode_usage(usage: dict[str, object]) -> Usage:
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        reasoning_tokens=_count(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cached_tokens=count_of(mapping_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        reasoning_tokens=count_of(mapping_of(usage.get("completion_tokens_details")).get("reasoning_tokens")),
     )
 
 
-def _mapping(value: object) -> dict[str, object]:
+def mapping_of(value: object) -> dict[str, object]:
+    """The value, empty where it is no JSON object."""
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """The value, None where it is no text."""
     return value if isinstance(value, str) else None
 
 
-def _count(value: object) -> int:
+def count_of(value: object) -> int:
+    """The value, 0 where it is no number of tokens."""
     return value if type(value) is int and 0 <= value < _MOST_TOKENS else 0

@@ -4,15 +4,23 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from ..errors import UsageError
 
-DEFAULT_MODEL = "gpt-5-mini"
+DEFAULT_MODEL = "gpt-6-luna"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Api(StrEnum):
+    """Which of an endpoint's services is asked."""
+
+    CHAT = "chat"
+    DECISIONS = "decisions"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,26 +1,24 @@
 """The judge behind any OpenAI-compatible chat completions endpoint."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import orjson
 
-from ..errors import Failure, FailureKind, ModelUnknown, ParameterRefused, RunError
+from ..errors import Failure, FailureKind, ParameterRefused
 from ..jsontext import replace_surrogates
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply
 from .completion import decode_completion
 from .dialect import LIMITS, OURS, Dialect, blames_the_value, named_parameter
 from .endpoint import Endpoint
-from .preflight import check_model, with_successors
+from .endpoint_judge import EndpointJudge
 from .refusal import Refusal
 from .room import wait_for_room
-from .transport import Response, Transport
+from .transport import Response
 
 # Models that reason take no temperature.
 _REASONING = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])")
@@ -59,7 +57,7 @@ class _Body(NamedTuple):
     parameters: dict[str, object]
 
 
-class ChatJudge:
+class ChatJudge(EndpointJudge):
     """Asks one endpoint, in the strictest way it takes, and says nothing of retries."""
 
     def __init__(
@@ -72,23 +70,12 @@ class ChatJudge:
         on_notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`dialect` is what an earlier run found out; `on_dialect` gets what is worth remembering for later ones."""
-        self.model = endpoint.model
-        self.description = f"{endpoint.model} at {endpoint.host}"
-        self.concurrency = concurrency
-        self.sent = 0
+        super().__init__(endpoint, concurrency=concurrency, known=dialect is not None, on_notice=on_notice)
         self.dialect = dialect or Dialect()
-        self._endpoint = endpoint
-        self.known = dialect is not None
-        self.reached = False
         self._answered: set[Prompt] = set()
         self._detours = 0
         self._on_dialect = on_dialect
-        self._on_notice = on_notice
-        self._told: list[str] = []
-        self._transport = Transport(endpoint)
-        self._wait = 0.0
         self._cache_keys = endpoint.host in _CACHE_KEY_HOSTS
-        self._runs: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         self._body = lru_cache(maxsize=64)(self._build_body)
 
     def fingerprint(self, prompt: Prompt) -> bytes:
@@ -106,33 +93,13 @@ class ChatJudge:
 
     def notices(self) -> list[str]:
         """What a reader of the results should know of the judge."""
-        return self._told + self.dialect.changes()
-
-    def wanted_wait(self) -> float:
-        """Seconds for which nobody should send, by the rate limit headers of the last answer; 0 else."""
-        return self._wait
+        return super().notices() + self.dialect.changes()
 
     async def open(self) -> None:
         """Ask the endpoint for the model. Raises EndpointError where no request can succeed."""
-        loop = asyncio.get_running_loop()
-        self._runs[loop] = self._runs.get(loop, 0) + 1
         for change in self.dialect.changes():
             self._on_notice(change)
-        await check_model(self._transport, self._endpoint, self._tell)
-        self.reached = True
-
-    async def close(self) -> None:
-        """Close the connections with the last of the runs that share the judge and an event loop."""
-        loop = asyncio.get_running_loop()
-        self._runs[loop] = self._runs.get(loop, 1) - 1
-        if not self._runs[loop]:
-            await self._transport.close()
-
-    async def explain(self, error: RunError) -> RunError:
-        """The error that ended the run, with the endpoint's other models where its own was unknown."""
-        if not isinstance(error, ModelUnknown):
-            return error
-        return await with_successors(self._endpoint)
+        await super().open()
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
         """One attempt at a reply, repeated only where the endpoint does not take a parameter.
@@ -229,10 +196,6 @@ class ChatJudge:
     def _explicit(self, prompt: Prompt) -> set[str]:
         """The parameters somebody asked for by name, but for the limit, which has two."""
         return (self._endpoint.parameters.keys() | prompt.parameters.keys()) - LIMITS
-
-    def _tell(self, notice: str) -> None:
-        self._told.append(notice)
-        self._on_notice(notice)
 
 
 def _filled(body: _Body, request: Request) -> bytes:

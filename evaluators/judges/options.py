@@ -8,7 +8,7 @@ from ..definition import check_parameters
 from ..errors import UsageError
 from ..memory import Memory
 from ..prompt import Prompt
-from .endpoint import DEFAULT_MODEL, find_endpoint
+from .endpoint import DEFAULT_MODEL, Api, find_endpoint
 from .growth import MOST
 from .judge import Judge
 from .limiter import Limits
@@ -16,6 +16,7 @@ from .llamacpp import LocalJudge, find_local_model
 from .model_file import is_model_file
 from .offline import OFFLINE, OfflineJudge, check_offline
 from .openai_chat import ChatJudge
+from .openai_decisions import DecisionsJudge, check_decisions
 
 
 class JudgeOptions(TypedDict, total=False):
@@ -24,7 +25,9 @@ class JudgeOptions(TypedDict, total=False):
     judge: Judge
     """An object that answers; without one it is made of what follows."""
     model: str
-    """`gpt-5-mini` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
+    """`gpt-6-luna` by default; `offline` needs no key and no network, a path to a GGUF file neither."""
+    api: str
+    """`chat` by default; `decisions` asks `gpt-6-luna` for probabilities (a public beta)."""
     base_url: str | None
     """OPENAI_BASE_URL by default."""
     insecure: bool
@@ -64,21 +67,23 @@ def check_options(options: JudgeOptions) -> None:
             raise UsageError(f"the argument {name!r} is {words}, not {value!r}")
         if name in _OF_AN_ENDPOINT and options.get("judge") is not None:
             raise UsageError(f"the argument {name!r} says nothing to a judge object; give it to the object")
+    if (api := options.get("api", Api.CHAT)) not in list(Api):
+        raise UsageError(f"the argument 'api' is {' or '.join(Api)}, not {api!r}; where it is say model and base_url")
     check_parameters(options.get("parameters") or {})
 
 
 _NUMBERS = (int, (int, float))
 _OPTIONAL = ("judge", "base_url", "memory", "parameters", "concurrency", "rpm", "tpm", "max_input_tokens")
-_OF_AN_ENDPOINT = ("model", "base_url", "insecure", "api_key_env", "parameters", "concurrency", "timeout")
+_OF_AN_ENDPOINT = ("api", "model", "base_url", "insecure", "api_key_env", "parameters", "concurrency", "timeout")
 _ELSEWHERE = {
     "chat_generator": "give model and base_url, or an object as judge",
     "generation_kwargs": "they are called parameters",
-    "api": "give model and base_url",
     "api_key": "name the variable that holds it: api_key_env",
 }
 _KINDS: dict[str, tuple[Any, str]] = {
     "judge": (Judge, "an object that answers, as FunctionJudge(function)"),
     "model": (str, "a model's name"),
+    "api": (str, "'chat' or 'decisions'"),
     "base_url": (str, "a URL"),
     "api_key_env": (str, "the name of a variable"),
     "parameters": (Mapping, "a dict of request parameters"),
@@ -98,7 +103,10 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
     """The judge; `prompts` by the evaluators' names are what it is to answer. Raises UsageError."""
     if judge := options.get("judge"):
         return judge
+    decides = options.get("api") == Api.DECISIONS
     model = options.get("model", DEFAULT_MODEL)
+    if decides:
+        check_decisions(model)
     if model == OFFLINE:
         check_offline(prompts)
         return OfflineJudge()
@@ -120,10 +128,11 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
         timeout=options.get("timeout", 60.0),
         insecure=options.get("insecure", False),
     )
-    return ChatJudge(endpoint, concurrency=options.get("concurrency") or MOST)
+    return (DecisionsJudge if decides else ChatJudge)(endpoint, concurrency=options.get("concurrency") or MOST)
 
 
 def make_limits(options: JudgeOptions, judge: Judge) -> Limits:
     """What is asked of the judge at most."""
-    adaptive = isinstance(judge, ChatJudge) and not isinstance(judge, LocalJudge) and options.get("concurrency") is None
+    remote = isinstance(judge, (ChatJudge, DecisionsJudge)) and not isinstance(judge, LocalJudge)
+    adaptive = remote and options.get("concurrency") is None
     return Limits(most=judge.concurrency, fixed=not adaptive, rpm=options.get("rpm"), tpm=options.get("tpm"))

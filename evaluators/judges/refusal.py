@@ -98,9 +98,9 @@ class Refusal:
         by_code = self.status == _TOO_LARGE or bool(self.codes & _TOO_LONG_CODES)
         return by_code or bool(_TOO_LONG_TEXT.search(self.words) or _REQUEST_TOO_LARGE.search(self.words))
 
-    def meaning(self, endpoint: Endpoint) -> Failure | RunError:
-        """A Failure of this request, or a RunError that ends the run."""
-        if ends_run := self._run_error(endpoint):
+    def meaning(self, endpoint: Endpoint, *, service: str = "chat completions") -> Failure | RunError:
+        """A Failure of this request to a service of the endpoint, or a RunError that ends the run."""
+        if ends_run := self._run_error(endpoint, service):
             return ends_run
         if self.status == HTTPStatus.TOO_MANY_REQUESTS and not _REQUEST_TOO_LARGE.search(self.words):
             return RateLimited("the endpoint's rate limit was reached (HTTP 429)", wait=requested_wait(self.headers))
@@ -111,7 +111,7 @@ class Refusal:
             return Failure(FailureKind.SERVER_ERROR, f"the endpoint failed (HTTP {self.status})", wait=wait)
         return self._rejection()
 
-    def _run_error(self, endpoint: Endpoint) -> RunError | None:
+    def _run_error(self, endpoint: Endpoint, service: str) -> RunError | None:
         """The error that any other request would meet as well."""
         status, model, url = self.status, endpoint.model, endpoint.base_url
         not_found = status == HTTPStatus.NOT_FOUND
@@ -124,7 +124,7 @@ class Refusal:
             refused.doubtful = status == HTTPStatus.FORBIDDEN and not self.worded
             return refused
         if not_found:
-            lost = EndpointError(f"{url} has no chat completions (HTTP 404); check --base-url, it usually ends in /v1")
+            lost = EndpointError(f"{url} has no {service} (HTTP 404); check --base-url, it usually ends in /v1")
             lost.doubtful = not self.worded
             return lost
         if status in _REDIRECTS:

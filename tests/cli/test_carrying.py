@@ -64,3 +64,18 @@ def test_another_value_is_another_run(ctxrel: RunCommand, write_log: WriteLog) -
     write_log([RECORDS[0] | {"night": 5}, RECORDS[1]])
     assert "nothing has changed" not in ctxrel(*command).stderr
     assert [row["kept"] for row in read_rows(Path("log.ctxrel"))] == [{"night": 5}, {"night": 4}]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("lagn", "; did you mean 'lang'?"), ("meta.zone", ""), ("lang", None), ("note", None)],
+)
+def test_field_that_is_not_there(ctxrel: RunCommand, name: str, said: str | None) -> None:
+    """A field that no record at the beginning has is told of before anything is sent; null is a field too."""
+    Path("log.jsonl").write_text('{"question": "q?", "contexts": [], "lang": "en", "note": null}\n')
+    done = ctxrel("run", "log.jsonl", "-m", "offline", "--keep", name)
+    told = [line for line in done.stderr.splitlines() if "--keep" in line]
+    assert done.returncode == 0
+    assert told == (
+        [] if said is None else [f"note: no record at the beginning has the field {name!r} of --keep{said}"]
+    )

@@ -80,12 +80,63 @@ def test_wrong_file(ctxrel: RunCommand, log: Path, text: str, said: str) -> None
     assert done.stderr.count("\n") == 1
 
 
+@pytest.fixture
+def logs() -> Path:
+    """A folder with two logs and a config file beside them."""
+    Path("logs").mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        Path("logs", name).write_text('{"question": "What is it?", "contexts": ["It is."]}\n')
+    Path("logs/ctxrel.toml").write_text('[run]\nmodel = "offline"\noutput = "out"\n')
+    return Path("logs")
+
+
+@pytest.mark.parametrize("inputs", [["logs/a.jsonl"], ["logs/a.jsonl", "logs/b.jsonl"], ["logs/*.jsonl"], ["logs"]])
+def test_file_beside_the_log(ctxrel: RunCommand, logs: Path, inputs: list[str]) -> None:
+    """Where the current folder has no file, that of the logs' folder is read, wherever the logs stand on the line."""
+    done = ctxrel("run", "--limit", "1", *inputs)
+    assert done.returncode == 0, done.stderr
+    assert f"options: {logs}/ctxrel.toml\n" in done.stderr
+    assert read_summary(Path("out"))["configuration"]["config"] == "logs/ctxrel.toml"
+    assert len(read_rows(Path("out"))) == 1
+
+
+def test_current_folder_before_the_logs(ctxrel: RunCommand, logs: Path) -> None:
+    """--config comes before the current folder's file, and that before the one beside the log."""
+    for name in ("ctxrel.toml", "own.toml"):
+        Path(name).write_text(f'[run]\nmodel = "offline"\noutput = "{name}.out"\n')
+    for options, said in (((), "ctxrel.toml"), (("--config", "own.toml"), "own.toml")):
+        done = ctxrel("run", *options, logs / "a.jsonl")
+        assert done.stderr.startswith(f"options: {said}\n")
+        assert Path(f"{said}.out").exists()
+
+
+def test_logs_of_several_folders(ctxrel: RunCommand, logs: Path, log: Path) -> None:
+    """Logs of several folders have no file beside them."""
+    done = ctxrel("run", logs / "a.jsonl", log, "-m", "offline", "-o", "mine")
+    assert done.returncode == 0
+    assert "options:" not in done.stderr
+
+
+@pytest.mark.parametrize("line", ['base-url = "http://localhost:1"', 'api-key-env = "MINE"', "insecure = true"])
+def test_file_beside_the_log_names_no_endpoint(ctxrel: RunCommand, logs: Path, line: str) -> None:
+    """A file that comes with a log does not say where records and key go, unless it is named."""
+    Path("logs/ctxrel.toml").write_text(f'[run]\nmodel = "offline"\n{line}\n')
+    done = ctxrel("run", logs / "a.jsonl")
+    name = line.partition(" ")[0]
+    assert (done.returncode, done.stderr) == (
+        2, f"ctxrel: logs/ctxrel.toml: {name} is not read from beside a log, which may be another's; "
+        "to trust the file give --config logs/ctxrel.toml\n",
+    )  # fmt: skip
+    assert ctxrel("run", logs / "a.jsonl", "--config", "logs/ctxrel.toml").returncode == 0
+
+
 def test_no_file(ctxrel: RunCommand, log: Path) -> None:
     """A file that was named has to be there."""
     done = ctxrel("run", log, "--config", "c.toml")
     assert (done.returncode, done.stderr) == (
         2, "ctxrel: cannot read the config file 'c.toml': No such file or directory\n",
     )  # fmt: skip
+    assert ctxrel("run", log, "--config", "").returncode == 2
 
 
 def test_init(ctxrel: RunCommand, log: Path) -> None:

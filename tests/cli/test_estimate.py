@@ -148,11 +148,19 @@ def test_nothing_is_sent_or_written(
 
 def test_needs_no_key(ctxrel: RunCommand, write_log: WriteLog) -> None:
     """The price of OpenAI's models is told without one, and so is when they end."""
-    done = ctxrel("estimate", write_log(ENGLISH))
+    done = ctxrel("estimate", write_log(ENGLISH), "-m", "gpt-5-mini")
     assert done.returncode == 0
     assert "estimate: gpt-5-mini at api.openai.com\n" in done.stdout
     assert "price: $0.25 in, $0.025 cached, $2 out for a million tokens of gpt-5-mini (https://" in done.stdout
     assert re.search(r"note: the model gpt-5-mini (will|was to) be shut down on 2026-12-11", done.stderr)
+
+
+def test_decisions_write_nothing(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """A judge by probabilities has no output tokens; its requests are shown as they are sent."""
+    found = json.loads(ctxrel("estimate", write_log(ENGLISH), "--api", "decisions", "--json", "--show").stdout)
+    assert found["tokens"]["output"] == {"low": 0, "likely": 0, "high": 0}
+    assert found["tokens"]["input"]["likely"] > 100
+    assert {question["type"] for question in found["request"]["questions"]} == {"predicate"}
 
 
 def test_what_is_asked_once_is_counted_once(ctxrel: RunCommand, options: list[str | Path], write_log: WriteLog) -> None:

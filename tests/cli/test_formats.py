@@ -183,7 +183,7 @@ def test_refused_from_a_pipe(ctxrel: RunCommand, data: bytes, sentence: str) -> 
         pytest.param("a.json", b'[{"question": "\xff"}]', "a.json:[0]: not valid JSON: invalid bytes in UTF8 string; the records before it were read", id="no UTF-8"),
         pytest.param("a.json", '{\n"results": [\n{"question": "q?"},\n{"question": oops}]}', "a.json: not valid JSON at results[1]: invalid char in json text", id="broken list"),
         pytest.param("a.json", "[1, 2]", "a.json:[0]: a number, not a JSON object; no record at the beginning can be read", id="numbers"),
-        pytest.param("a.json", '{"cases": [{"a": 1}], "runs": [{"b": 1}], "n": 1}', "a.json: the records may be those of 'cases' or 'runs'; write the right ones out: jq -c '.[\"cases\"][]' FILE > FILE.jsonl", id="two lists"),
+        pytest.param("a.json", '{"cases": [{"a": 1}], "runs": [{"b": 1}], "n": 1}', "a.json: the records may be those of 'cases' or 'runs'; choose with --records cases", id="two lists"),
         pytest.param("a.json", '{"questions": ["q?", "r?"], "contexts": [["a"]]}', "a.json: columns of unequal length ('questions' has 2, 'contexts' has 1); write one object per record", id="unequal columns"),
         pytest.param("a.csv", "question,contexts,question\n", "a.csv:1: the header names 'question' twice; rename one of them", id="header twice"),
         pytest.param("a.csv", "question,contexts\n", "'a.csv' is empty: it holds no records", id="header alone"),

@@ -39,7 +39,7 @@ def read_for(needs: dict[str, str], *paths: str | Path, **fields: str) -> list[R
     """All records of a log; `fields` are paths by role, those of further inputs too."""
     named = {role: FieldPath(path) for role, path in fields.items()}
     own = {role: named.pop(role, None) for role in ("question", "contexts", "answer", "id")}
-    log = open_log([str(path) for path in paths], Fields(**own, others=named), needs)
+    log = open_log([str(path) for path in paths], Fields(**own, others=named, schema=None), needs)
     return [position.record for position in log.records()]
 
 

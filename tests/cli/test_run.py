@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Record, RunCommand, read_rows, read_summary
+from conftest import Record, RunCommand, read_rows, read_summary, wait_until_it_waits
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completion, error, judge_by_hash
 
 from ctxrel.evaluators import load_evaluator
@@ -505,7 +505,7 @@ def test_ctrl_c_while_the_reader_pauses(write_log: WriteLog) -> None:
     log = write_log([{**record, "question": record["question"] + "x" * 5000} for record in records(300)])
     command = [sys.executable, "-m", "ctxrel.cli", "run", str(log), "-m", "offline", "-o", "-"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(2)
+        wait_until_it_waits(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
         assert process.stderr
@@ -767,9 +767,9 @@ def test_signal_while_nothing_comes(number: signal.Signals, code: int) -> None:
     """A pipe in which nothing arrives does not hold up Ctrl-C."""
     command = [sys.executable, "-m", "ctxrel.cli", "run", "-", "-o", "-", "-m", "offline"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(1)
+        wait_until_it_waits(process)
         process.send_signal(number)
-        assert process.wait(5) == code
+        assert process.wait(10) == code
         assert process.stderr
         assert b"Traceback" not in process.stderr.read()
 
@@ -955,3 +955,21 @@ def test_records_that_always_fail(
         done = ctxrel(*live(server, log, "-c", "4", "--attempts", "2"))
         assert done.returncode == 0, done.stderr
         assert sum(row["error"] is not None for row in read_rows(tmp_path / "log.ctxrel")) == 40
+
+
+def test_interrupted_while_it_loads() -> None:
+    """Ctrl-C before the command has begun: no traceback."""
+    code = """
+import sys
+from ctxrel.cli.__main__ import main
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

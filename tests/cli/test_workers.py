@@ -31,6 +31,7 @@ from ctxrel.evaluators import load_evaluator
 from ctxrel.evaluators.costs.budget import NO_CAPS, Amount, Budget, Caps
 from ctxrel.evaluators.costs.tariff import UNKNOWN_TARIFF
 from ctxrel.evaluators.errors import Failure, FailureKind
+from ctxrel.evaluators.judges.endpoint import Api
 from ctxrel.evaluators.replies import Reply, Usage
 
 WriteLog = Callable[..., Path]
@@ -225,7 +226,7 @@ class Crew:
             "insecure": False,
         }  # fmt: skip
         assignment = Assignment(
-            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, facts=None, stores=folder / "stores",
+            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, api=Api.CHAT, facts=None, stores=folder / "stores",
             run=RUN, tariff=UNKNOWN_TARIFF, caps=NO_CAPS, run_store=folder / "store.sqlite", alone=True,
             concurrency=total.slots, attempts=3, grace=5.0, raise_on_failure=raise_on_failure, max_input_tokens=None,
         )  # fmt: skip

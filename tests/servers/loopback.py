@@ -42,7 +42,7 @@ class Seen:
     @property
     def record(self) -> dict[str, Any]:
         """The record in the user message."""
-        record: dict[str, Any] = json.loads(self.body["messages"][-1]["content"])
+        record: dict[str, Any] = json.loads((self.body.get("messages") or self.body["input"])[-1]["content"])
         return record
 
 
@@ -128,6 +128,7 @@ class LoopbackServer:
         self._loop = asyncio.get_running_loop()
         app = web.Application(client_max_size=1 << 30)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/v1/decisions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{model:.+}", self._show_model)
         # A client that has gone ends what is done for it: nothing hangs for ever.
@@ -143,7 +144,7 @@ class LoopbackServer:
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        key = json.dumps(body["messages"])
+        key = json.dumps(body.get("messages") or [body["input"], body["questions"]])
         seen = Seen(
             path=request.path, headers=dict(request.headers), body=body, number=self._counts[key], peer=_peer(request)
         )

@@ -1,0 +1,54 @@
+"""`ctxrel report`: a run as a page."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..console import write_error
+from ..reports.html import MOST_RECORDS, make_report
+from ..runs.results import write_parts
+
+EPILOG = "Example: ctxrel report support_en.ctxrel"
+_STDOUT = "-"
+_NAME = "report.html"
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The output folder of a run, ended or not.")],
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The page, DIR/report.html by default; - is stdout."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Compare scores by this field of the rows' kept or input, or by language; repeatable. By default by "
+            "those with few values.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show N records at most, drawn by chance where there are more.")
+    ] = MOST_RECORDS,
+) -> None:
+    """Write a run as one HTML page: score, charts, and every record with what was relevant in its contexts.
+
+    The page needs no network and asks for nothing; it holds the records it shows.
+    """
+    page = make_report(folder, by=by or [], limit=limit)
+    if output == _STDOUT:
+        _write_out(page.parts())
+        return
+    path = Path(output) if output is not None else folder / _NAME
+    size = write_parts(path, page.parts())
+    write_error(f"written: {path} ({page.records:,} records, {size / 1e6:,.1f} MB)")
+
+
+def _write_out(parts: Iterable[bytes]) -> None:
+    for part in parts:
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()

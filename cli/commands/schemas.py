@@ -1,0 +1,23 @@
+"""`ctxrel schemas`: the exports of other tools that --schema reads."""
+
+from typing import Annotated
+
+import typer
+
+from ..console import show_table
+from ..records.schemas import ROLES, all_schemas, find_schema
+
+EPILOG = "Example: ctxrel schemas ragas"
+
+
+def schemas(
+    name: Annotated[str | None, typer.Argument(help="Show the fields of one of them.")] = None,
+) -> None:
+    """List the exports of other tools that --schema NAME reads, or the fields that are tried for one of them."""
+    if name is None:
+        rows = [[schema.name, schema.holds, schema.goes_with or ""] for schema in all_schemas().values()]
+        show_table("", ["schema", "what it reads", "mostly needs"], rows, to_stderr=False)
+        return
+    schema = find_schema(name)
+    rows = [[role, path] for role in ROLES for path in schema.paths(role)]
+    show_table("", ["what", "field, tried in this order"], rows, to_stderr=False)

@@ -1,0 +1,1 @@
+"""What a finished run becomes for others: pages and files."""

@@ -1,0 +1,105 @@
+"""A run's report: its rows read twice, the records they are about once, and nothing held but what is on the page."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....evaluators.errors import CtxrelError
+from .blocks import MOST_BYTES, Blocks
+from .detail import detail_of
+from .originals import NoOriginals, Originals, find_originals, log_changed
+from .page import Page, check_packages, render_page
+from .rows import Run, by_record, find_run, read_rows
+from .survey import Survey, survey_of
+
+MOST_RECORDS = 50_000
+_PIECE = 1 << 20
+_SEED = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A page that is ready to be written."""
+
+    page: Page
+    blocks: Blocks
+
+    @property
+    def records(self) -> int:
+        """How many of the run's records can be opened on the page."""
+        return self.blocks.records
+
+    def parts(self) -> Iterator[bytes]:
+        """The page from its beginning to its end, once."""
+        yield self.page.head
+        with self.blocks.file as file:
+            file.seek(0)
+            while piece := file.read(_PIECE):
+                yield piece
+        yield self.page.tail
+
+
+def make_report(folder: Path, *, by: Sequence[str], limit: int = MOST_RECORDS) -> Report:
+    """The report on the run in a folder. Raises UsageError.
+
+    `by` are the fields whose values are compared, none for those that have a few; of more than `limit` records so many
+    are drawn by chance, the same ones each time: figures and charts are over all rows.
+    """
+    check_packages()
+    run = find_run(folder)
+    survey = survey_of(by_record(read_rows(run.results)), by)
+    shown = _drawn(survey.records, limit)
+    blocks, notes = _gather(run, survey, shown)
+    if shown is not None:
+        notes.append(
+            f"The list below holds {len(shown):,} of {survey.records:,} records, drawn by chance; figures and charts "
+            "are over all of them. --limit N shows another number."
+        )
+    return Report(page=render_page(run, survey, blocks.records, notes), blocks=blocks)
+
+
+def _drawn(records: int, limit: int) -> frozenset[int] | None:
+    """Which records are shown, by their order; None for all."""
+    if records <= limit:
+        return None
+    return frozenset(random.Random(_SEED).sample(range(records), limit))  # noqa: S311  # a sample, no secret
+
+
+def _gather(run: Run, survey: Survey, shown: frozenset[int] | None) -> tuple[Blocks, list[str]]:
+    """The records with what they were judged by, and what is to be said about that."""
+    try:
+        originals = find_originals(run)
+        gathered = _embed(run, survey, shown, originals)
+        if not originals.changed():
+            return gathered
+        gathered[0].file.close()
+        originals = log_changed(run)
+    except CtxrelError as error:
+        originals = NoOriginals(f"The log cannot be read again: {error}")
+    return _embed(run, survey, shown, originals)
+
+
+def _embed(run: Run, survey: Survey, shown: frozenset[int] | None, originals: Originals) -> tuple[Blocks, list[str]]:
+    blocks = Blocks([*survey.evaluators], survey.filters())
+    unknown = cut = 0
+    for place, rows in enumerate(by_record(read_rows(run.results))):
+        if shown is not None and place not in shown:
+            continue
+        record = originals.of(rows)
+        if record and blocks.size > MOST_BYTES:
+            record, cut = None, cut + 1
+        elif record is None:
+            unknown += 1
+        detail = detail_of(rows, record, with_contexts=originals.with_contexts, shown=originals.shown)
+        blocks.add(detail, rows, survey.values_of(rows[0]))
+    blocks.finish()
+    notes = [originals.missing] if originals.missing else []
+    if unknown and not originals.missing:
+        notes.append(f"Of {unknown:,} records the contexts are not shown: what the log holds is not what was judged.")
+    if cut:
+        notes.append(
+            f"Of {cut:,} records the contexts are left out, for the page would exceed {MOST_BYTES >> 20} MB; "
+            "--limit N shows fewer records in full."
+        )
+    return blocks, notes
