@@ -32,6 +32,7 @@ from ..records.sampling import Selection
 from ..records.source import printable
 from .batching.progress import Counts
 from .columns import column_types
+from .engine import Engine, check_engine
 from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
 from .pricing import shutdown_warning, tariff_for
@@ -75,6 +76,10 @@ class RunOptions:
     """Whether what one round of batches leaves is asked for live."""
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    engine: Engine = Engine.LOCAL
+    ray_address: str | None = None
+    """Of a Ray cluster; None for one that lasts as long as the run."""
+    ray_workers: int | None = None
     format: Format = Format.JSONL
     gates: Gates = USUAL_GATES
     config: str | None = None
@@ -172,6 +177,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
             note=reporter.note,
         )
     _tell_of(log, reporter)
+    check_engine(options.engine, folder=folder, log=log, local=local)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
@@ -198,7 +204,7 @@ def _column_types(
     options: RunOptions, evaluators: Sequence[Evaluator], log: Log, folder: Path | None
 ) -> ColumnTypes | None:
     """The columns of a table's rows, None for JSON Lines. Raises UsageError."""
-    if options.format is Format.JSONL:
+    if options.format is Format.JSONL and options.engine is Engine.LOCAL:
         return None
     if folder is None:
         raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
@@ -283,6 +289,8 @@ def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalMod
         raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
     if local:
         raise UsageError("a model file answers on this machine; leave out --batch")
+    if options.engine is Engine.RAY:
+        raise UsageError("one process sends and collects batches; leave out --batch or --engine ray")
     if options.output == STDOUT:
         raise UsageError("--batch keeps what it has sent in the folder of the run; name one with --output")
 
@@ -338,12 +346,15 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "schema": options.fields.schema.name if options.fields.schema else None,
         "records": options.fields.records.text if options.fields.records else None,
         "config": printable(options.config) if options.config else None,
+        "engine": options.engine,
+        "ray_address": options.ray_address,
+        "ray_workers": options.ray_workers,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         **options.gates.describe(),
         "output": printable(plan.folder) if plan.folder else None,
-        "format": options.format,
+        "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,
