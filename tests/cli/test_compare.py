@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Record, RunCommand
-from judged import row, rows
+from judged import row, rows, write_parts
 from scipy import stats
 
 WriteLog = Callable[..., Path]
@@ -197,3 +197,25 @@ def test_one_run_alone(ctxrel: RunCommand, write_log: WriteLog) -> None:
     assert done.stderr == "ctxrel: --lower-is-better ee: there is no such evaluator; did you mean 'e'?\n"
     Path("empty").mkdir()
     assert "the folder 'empty' holds no results.jsonl" in ctxrel("compare", "a.jsonl", "empty").stderr
+
+
+def test_rows_of_a_run_on_ray(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """A run's folder whose rows are in several files, and these alone, are read in the order of the records."""
+    before, after = rows([1, 0, 1, None, 0, 1], id="same"), rows([1, 1, 1, 0, 0, 1], id="same")
+    write_parts(tmp_path / "results" / "results", after)
+    write_log(before, "a.jsonl")
+    for name in ("results", "results/results"):
+        done = ctxrel("compare", "a.jsonl", name, "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["comparisons"][0]["evaluators"]["e"]
+        assert (found["joined"], found["up"], found["down"], found["only_after"]) == (5, 1, 0, 0)
+
+
+def test_rows_of_a_run_on_ray_that_was_killed(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """Files that the run has not named are no results yet, and it is said what to do."""
+    write_log(rows([1]), "a.jsonl")
+    (tmp_path / "b" / "results.part").mkdir(parents=True)
+    (tmp_path / "b" / "results.part" / "0f.parquet.part").touch()
+    done = ctxrel("compare", "a.jsonl", "b")
+    assert done.returncode == 2
+    assert "'b/results.part' holds rows of a run that was killed or still goes on; run the same" in done.stderr

@@ -13,10 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import Record, RunCommand, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import write_parts
 from servers.decisions import MODELS, deciding
 from servers.loopback import MODEL, LoopbackServer, completion
 
@@ -137,6 +139,25 @@ def test_same_selection(ctxrel: RunCommand, report: Callable[..., Page], tmp_pat
     assert not [note for note in page.notes if "contexts" in note]
     assert len(page.records) == len({row["index"] for row in read_rows(tmp_path / "out.ctxrel")})
     assert all("contexts" in record for record in page.records)
+
+
+@needs_extra
+def test_same_page_from_any_format(ctxrel: RunCommand, run: Callable[..., Path], report: Callable[..., Page]) -> None:
+    """Rows of evaluators with other columns, in JSON Lines, in Parquet and in several files, give the same page."""
+    options = ["-e", "context_relevance", "-e", "context_relevance_graded", "--keep", "lang"]
+    folder = run(RECORDS, *options)
+    lines = report(folder)
+    assert ctxrel("run", "log.jsonl", "-m", "offline", *options, "--format", "parquet").returncode == 0
+    whole = report(folder)
+    assert whole.index == lines.index
+    assert whole.records == lines.records
+    write_parts(folder / "results", pq.read_table(folder / "results.parquet").sort_by("index").to_pylist(), each=2)
+    (folder / "results.parquet").unlink()
+    summary = json.loads((folder / "summary.json").read_bytes())
+    (folder / "summary.json").write_text(json.dumps({**summary, "results": "results"}))
+    parted = report(folder)
+    assert parted.index == whole.index
+    assert parted.records == whole.records
 
 
 @needs_extra
