@@ -153,14 +153,24 @@ def test_check_tells_in_json(ctxrel: RunCommand, log: Path) -> None:
     assert [gate["met"] for gate in found["gates"]] == [False, True]
 
 
+def write_summary(**parts: object) -> None:
+    """A summary that somebody has meddled with."""
+    names = ("evaluators", "judge", "input", "requests", "tokens", "timings", "configuration")
+    whole = {name: dict[str, str]() for name in names} | {"timings": {"started": "", "ended": "", "seconds": 0}}
+    Path("run/summary.json").write_text(json.dumps({"status": "complete", **whole, "judge": {"model": "m"}, **parts}))
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: None, "no file 'run/summary.json'; a run without one was killed"),
         (lambda: Path("run/summary.json").write_text("{"), "'run/summary.json' is no summary of a run: "),
         (lambda: Path("run/summary.json").write_text("[]"), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(evaluators=[]), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(evaluators={"e": {"score": 1}}), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(timings={}), "'run/summary.json' is no summary of a run; "),
     ],
-    ids=["none", "broken", "another"],
+    ids=["none", "broken", "another", "no evaluators", "half an evaluator", "no times"],
 )
 def test_nothing_to_check(ctxrel: RunCommand, make: Callable[[], object], said: str) -> None:
     """A folder without a summary, or with something else, is told so."""
