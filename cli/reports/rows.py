@@ -41,6 +41,17 @@ class ResultsFile:
     path: Path
     summary: Mapping[str, Any] | None
 
+    @property
+    def unweighted(self) -> str | None:
+        """What is to be known of a sample in which values of a field have other shares than in the log, else None."""
+        sample = self.summary and self.summary["input"].get("sample")
+        if not isinstance(sample, dict) or not sample.get("by"):
+            return None
+        return (
+            f"{self.name} is a sample by {sample['by']!r} (--sample-by): here every record counts the same, "
+            "and not, as in its summary, for as many as the log has of its value"
+        )
+
     def verdicts(self) -> Iterator[Verdict]:
         """The rows in their order. Raises InputError."""
         for row in rows_at(self.path, _COLUMNS):

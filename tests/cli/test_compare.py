@@ -219,3 +219,21 @@ def test_rows_of_a_run_on_ray_that_was_killed(ctxrel: RunCommand, write_log: Wri
     done = ctxrel("compare", "a.jsonl", "b")
     assert done.returncode == 2
     assert "'b/results.part' holds rows of a run that was killed or still goes on; run the same" in done.stderr
+
+
+def test_sample_by_a_field(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Scores that are not weighted as those of the summary are told to be so."""
+    texts = {"en": "The colour of the sky is blue.", "ko": "Bread needs flour."}
+    log = write_log(
+        [
+            {"id": f"r{n}", "question": f"Which colour has the sky {n}?", "contexts": [texts[lang]], "lang": lang}
+            for n, lang in enumerate(["en"] * 90 + ["ko"] * 30)
+        ]
+    )
+    Path("labels.csv").write_text("\ufeffid,label\n" + "".join(f"r{n},{int(n < 90)}\n" for n in range(120)))
+    assert ctxrel("run", log, "-m", "offline", "--sample", "20", "--sample-by", "lang").returncode == 0
+    said = "log.ctxrel is a sample by 'lang' (--sample-by): here every record counts the same"
+    done = ctxrel("compare", "log.ctxrel", "log.ctxrel", "--json")
+    assert json.loads(done.stdout)["comparisons"][0]["warnings"][0].startswith(said)
+    done = ctxrel("calibrate", "log.ctxrel", "--labels", "labels.csv")
+    assert f"note: {said}" in done.stderr
