@@ -25,7 +25,7 @@ def read_summary(given: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{name} is no summary of a run: {error}") from None
+        raise InputError(f"{name} is no summary of a run: {error}; name a run's folder or its {SUMMARY}") from None
     if not _is_whole(summary):
         raise InputError(f"{name} is no summary of a run; name a run's folder or its {SUMMARY}")
     return {"gates": [], "error": None, "version": "unknown", **summary}

@@ -237,3 +237,17 @@ def test_sample_by_a_field(ctxrel: RunCommand, write_log: WriteLog) -> None:
     assert json.loads(done.stdout)["comparisons"][0]["warnings"][0].startswith(said)
     done = ctxrel("calibrate", "log.ctxrel", "--labels", "labels.csv")
     assert f"note: {said}" in done.stderr
+
+
+def test_rows_never_take_the_place_of_results(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Rows that are compared are not written over, and a comparison that fails leaves no file."""
+    before = write_log(rows([1, 0]), "a.jsonl").read_bytes()
+    write_log(rows([1, 1]), "b.jsonl")
+    write_log([row(9, 1)], "c.jsonl")
+    done = ctxrel("compare", "b.jsonl", "a.jsonl", "--rows", "a.jsonl")
+    assert (done.returncode, Path("a.jsonl").read_bytes()) == (2, before)
+    assert "--rows 'a.jsonl' holds the rows of a run; name another file" in done.stderr
+    assert ctxrel("compare", "b.jsonl", "c.jsonl", "--rows", "changed.jsonl").returncode == 2
+    assert not [*Path().glob("changed.jsonl*")]
+    assert ctxrel("compare", "a.jsonl", "b.jsonl", "--rows", "changed.jsonl").returncode == 0
+    assert Path("changed.jsonl").stat().st_mode & 0o077 == 0

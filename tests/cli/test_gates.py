@@ -134,6 +134,17 @@ def test_wrong_options(ctxrel: RunCommand, log: Path, options: list[str], said: 
     assert not Path("log.ctxrel").exists()
 
 
+@pytest.mark.parametrize("option", ["--junit", "--markdown", "--metrics-file"])
+def test_reports_never_take_the_place_of_results(ctxrel: RunCommand, log: Path, option: str) -> None:
+    """A log, rows and a summary are not written over."""
+    ctxrel("run", log, "-m", "offline")
+    for name in ("log.jsonl", "log.ctxrel/results.jsonl", "log.ctxrel/summary.json", "log.ctxrel/store.sqlite"):
+        before = Path(name).read_bytes()
+        done = ctxrel("check", "log.ctxrel", option, name)
+        assert (done.returncode, Path(name).read_bytes()) == (2, before)
+        assert f"{option} '{name}' is there, and by its name no report; name another file" in done.stderr
+
+
 def test_evaluators_without_a_score() -> None:
     """A bare number does not fit a run in which nobody gives a score."""
     gates = Gates(fail_under=[parse_threshold("0.8")])

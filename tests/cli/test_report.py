@@ -161,6 +161,17 @@ def test_same_page_from_any_format(ctxrel: RunCommand, run: Callable[..., Path],
 
 
 @needs_extra
+@pytest.mark.parametrize("name", ["results.jsonl", "summary.json", "store.sqlite"])
+def test_a_page_takes_the_place_of_a_page_only(run: Callable[..., Path], ctxrel: RunCommand, name: str) -> None:
+    """What a run has written stays."""
+    path = run(RECORDS) / name
+    before = path.read_bytes()
+    done = ctxrel("report", path.parent, "-o", path)
+    assert (done.returncode, path.read_bytes()) == (2, before)
+    assert "is there, and is no page; name another file" in done.stderr
+
+
+@needs_extra
 def test_from_another_folder(
     run: Callable[..., Path], report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

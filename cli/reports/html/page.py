@@ -173,8 +173,8 @@ def _notes(run: Run) -> list[str]:
             notes.append(f"The records are {sample['drawn']:,} of {population:,}, drawn by chance.")
         if sample.get("by"):
             notes.append(
-                f"They were drawn by {sample['by']}: a score counts each for as many as the log has of its value, charts "
-                "and tables count records."
+                f"They were drawn by {sample['by']}: a score counts each for as many as the log has of its value, "
+                "charts and tables count records."
             )
         if conditions:
             notes.append(f"The records are those that meet {conditions}.")
