@@ -24,6 +24,8 @@ def holds_parts(folder: Path) -> bool:
 
 def rows_at(path: Path, columns: frozenset[str] | None = None) -> Iterator[Row]:
     """The rows of a file in its order; those of a folder's files in the order of the records. Raises InputError."""
+    if path.is_file() and not path.stat().st_size:  # of a run that ended before its first row
+        return iter(())
     if not path.is_dir():
         return open_file(path).rows(columns)
     wanted = None if columns is None else columns | {_INDEX}

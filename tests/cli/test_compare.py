@@ -251,3 +251,19 @@ def test_rows_never_take_the_place_of_results(ctxrel: RunCommand, write_log: Wri
     assert not [*Path().glob("changed.jsonl*")]
     assert ctxrel("compare", "a.jsonl", "b.jsonl", "--rows", "changed.jsonl").returncode == 0
     assert Path("changed.jsonl").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["empty", "a.jsonl"], "'empty' holds no rows: nothing was judged"),
+        (["a.jsonl", "empty"], "'a.jsonl' and 'empty' have no evaluator in common: e; none"),
+    ],
+)
+def test_run_without_rows(ctxrel: RunCommand, write_log: WriteLog, arguments: list[str], said: str) -> None:
+    """A run that failed before its first row is told to have none."""
+    write_log(rows([1, 0]), "a.jsonl")
+    Path("empty").mkdir()
+    Path("empty/results.jsonl.part").touch()
+    done = ctxrel("compare", *arguments)
+    assert (done.returncode, done.stderr) == (2, f"ctxrel: {said}\n")

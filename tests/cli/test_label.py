@@ -112,7 +112,7 @@ def test_a_last_line_without_an_end(ctxrel: RunCommand, write_log: WriteLog) -> 
 
 def test_half_a_character(write_log: WriteLog) -> None:
     """What a terminal leaves of a Korean letter that was taken back is no label, and no end."""
-    command = [sys.executable, "-m", "ctxrel.cli", "label", write_log(RECORDS), "--labels", "labels.jsonl"]
+    command = [sys.executable, "-m", "ctxrel.cli", "label", str(write_log(RECORDS)), "--labels", "labels.jsonl"]
     done = subprocess.run(command, input=b"\xed\x95\ny\n", capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert labels() == [{"id": "r0", "label": 1}]
