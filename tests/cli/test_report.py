@@ -315,6 +315,21 @@ def test_default_fields() -> None:
     assert survey.breakdowns()[0].shares["b"]["e"].mean == 1
 
 
+def test_cost_behind_rows() -> None:
+    """The rows' costs add up, and where one is not known nothing is said."""
+    row = {
+        "index": 0,
+        "evaluator": "e",
+        "status": "evaluated",
+        "score": 1,
+        "question": "q",
+        "error": None,
+        "cost": 0.25,
+    }
+    assert survey_of([[row], [row]], []).cost == 0.5
+    assert survey_of([[row], [{**row, "cost": None}]], []).cost is None
+
+
 @needs_extra
 def test_unknown_field(run: Callable[..., Path], ctxrel: RunCommand) -> None:
     """A field that no row has is met with how to get it there."""

@@ -195,5 +195,6 @@ def _costs(summary: Mapping[str, Any], survey: Survey) -> list[tuple[str, str, s
     cost = summary.get("cost")
     if isinstance(cost, Mapping) and isinstance(cost.get("total"), (int, float)):
         currency = cost.get("currency", "USD")
-        costs.append((f"cost, {currency}", f"{cost['total']:,.4f}", "–"))
+        behind = "–" if survey.cost is None else f"{survey.cost:,.4f}"
+        costs.append((f"cost, {currency}", f"{cost['total']:,.4f}", behind))
     return costs
