@@ -10,7 +10,8 @@ import pytest
 from conftest import RunCommand, read_rows
 from typer.main import get_command
 
-from ctxrel.cli.app import app
+from ctxrel.cli.app import EXIT_FAILED, EXIT_GATE, EXIT_NOT_FINISHED, EXIT_USAGE, app
+from ctxrel.cli.reports.metrics import STATUSES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -123,3 +124,11 @@ def test_live_examples_parse(ctxrel: RunCommand) -> None:
         assert "No such option" not in done.stderr
         seen += 1
     assert seen >= 5
+
+
+def test_exit_codes() -> None:
+    """The README names every code but those of signals by what it means."""
+    told = README[README.index("Exit codes:") :].split("\n\n")[0]
+    for code in (EXIT_FAILED, EXIT_USAGE, EXIT_GATE, EXIT_NOT_FINISHED):
+        assert re.search(rf"\b{code} [a-z]", told), code
+    assert {f"`{status}`" for status in STATUSES} <= set(re.findall(r"`\w+`", README))

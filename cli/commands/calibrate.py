@@ -51,16 +51,19 @@ def calibrate(
         raise UsageError(f"--threshold {threshold}: write a number")
     fields = [FieldPath(path) for path in label_field or ["label"]]
     given = read_labels(labels, fields, FieldPath(id_field or "id"))
+    opened = [open_results(path) for path in results]
     blocks = [
-        block
-        for path in results
-        for block in calibrate_results(open_results(path), given, evaluators=evaluator, threshold=threshold)
+        block for each in opened for block in calibrate_results(each, given, evaluators=evaluator, threshold=threshold)
     ]
     blocks.sort(key=lambda block: -1.0 if block["kappa"]["value"] is None else block["kappa"]["value"], reverse=True)
+    warnings = [each.unweighted for each in opened if each.unweighted]
     if as_json:
-        write_json({"labels": len(given.ratings), "ties": len(given.ties), "results": blocks})
+        counts = {"labels": len(given.ratings), "ties": len(given.ties)}
+        write_json({**counts, "warnings": warnings, "results": blocks})
         return
     _note(given)
+    for warning in warnings:
+        write_error(f"note: {warning}")
     _show_ranking(blocks)
     for block in blocks:
         _show(block)

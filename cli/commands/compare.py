@@ -10,8 +10,9 @@ import orjson
 import typer
 
 from ...evaluators.checks import closest
-from ...evaluators.errors import GateNotMet, OutputError, UsageError
+from ...evaluators.errors import GateNotMet, UsageError
 from ..console import one_line, show_table, write_error, write_json, write_out
+from ..runs.results import ResultsFile
 from . import options as opt
 
 if TYPE_CHECKING:
@@ -51,10 +52,13 @@ def compare(
 
     if len(runs) < 2:  # noqa: PLR2004  # what is compared are pairs
         raise UsageError(f"{str(runs[0])!r} alone cannot be compared; name a second run")
-    baseline = Baseline(open_results(runs[0]))
+    first, *others = (open_results(run) for run in runs)
+    if rows and rows.exists() and any(rows.samefile(each.path) for each in (first, *others)):
+        raise UsageError(f"--rows {str(rows)!r} holds the rows of a run; name another file")
+    baseline = Baseline(first)
     low_is_good = lower_is_better or []
     with _rows_into(rows) as sink:
-        found = [compare_runs(baseline, open_results(run), low_is_good=low_is_good, on_change=sink) for run in runs[1:]]
+        found = [compare_runs(baseline, other, low_is_good=low_is_good, on_change=sink) for other in others]
     for name in low_is_good:
         if all(name not in each["evaluators"] for each in found):
             raise UsageError(f"--lower-is-better {name}: there is no such evaluator; {closest(name, baseline.sides)}")
@@ -69,19 +73,19 @@ def compare(
 
 @contextmanager
 def _rows_into(path: Path | None) -> "Iterator[Sink]":
-    """What writes changed records. Raises OutputError."""
+    """What writes changed records, into a file that is there when all are. Raises OutputError."""
     if path is None:
         yield lambda _: None
         return
+    file = ResultsFile(path)
+    complete = False
     try:
-        with path.open("wb") as stream:
-
-            def write(row: dict[str, object]) -> None:
-                stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-
-            yield write
-    except OSError as error:
-        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+        yield lambda row: file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        complete = True
+    finally:
+        file.finish(complete=complete)
+        if not complete:
+            path.with_name(str(file.name)).unlink()
 
 
 def _refuse_regression(baseline: str, found: list[dict[str, Any]]) -> None:

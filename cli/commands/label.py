@@ -1,5 +1,6 @@
 """`ctxrel label`: labels by hand, for `ctxrel calibrate`."""
 
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,13 +49,17 @@ def label(
     """
     if STDIN in inputs:
         raise UsageError("labels are typed on standard input, where no log can be; name the log's file")
+    file = LabelFile(labels, rater)
     asked = load_evaluator(evaluator)
     named = {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field}
     fields = opt.parse_fields(named, field or [])
     selection = opt.parse_selection(limit, where, sample, seed, sample_by)
     log = open_log(inputs, fields, asked.inputs, selection=selection)
+    if labels.exists() and any(Path(name).is_file() and labels.samefile(name) for name in log.names):
+        raise UsageError(f"--labels {str(labels)!r} is the log itself; name another file")
     log.draw()
-    file = LabelFile(labels, rater)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # half a character, as a terminal leaves one, is no label
     given = _label_all(_usable(log, asked), asked, file)
     write_error(f"{given:,} labelled; they are in {labels}")
 

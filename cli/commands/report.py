@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...evaluators.errors import UsageError
 from ..console import write_error
 from ..reports.html import MOST_RECORDS, make_report
 from ..runs.results import write_parts
@@ -14,6 +15,7 @@ from ..runs.results import write_parts
 EPILOG = "Example: ctxrel report support_en.ctxrel"
 _STDOUT = "-"
 _NAME = "report.html"
+_PAGE = b"<!doctype html"
 
 
 def report(
@@ -39,13 +41,25 @@ def report(
 
     The page needs no network and asks for nothing; it holds the records it shows.
     """
+    path = Path(output) if output is not None else folder / _NAME
+    if output != _STDOUT and _holds_something_else(path):
+        raise UsageError(f"--output {str(path)!r} is there, and is no page; name another file")
     page = make_report(folder, by=by or [], limit=limit)
     if output == _STDOUT:
         _write_out(page.parts())
         return
-    path = Path(output) if output is not None else folder / _NAME
     size = write_parts(path, page.parts())
     write_error(f"written: {path} ({page.records:,} records, {size / 1e6:,.1f} MB)")
+
+
+def _holds_something_else(path: Path) -> bool:
+    """Whether a file is no page, but rows, a summary or a log, which would be gone."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(len(_PAGE))
+    except OSError:  # writing tells
+        return False
+    return bool(start) and start.lower() != _PAGE
 
 
 def _write_out(parts: Iterable[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -112,10 +113,10 @@ class Log:
             yield self.position(entry, fraction)
 
     def part(self, number: int) -> "Log":
-        """One of its files as a log of its own, without limit and sample."""
+        """One of its files as a log of its own, without limit; no sample is drawn from it."""
         return Log(
             self._parts[number : number + 1],
-            Selection(where=self.selection.where),
+            replace(self.selection, limit=None),
             self._carrying,
             tells_files="file" in self.carried,
         )

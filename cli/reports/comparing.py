@@ -62,10 +62,12 @@ def compare(baseline: Baseline, other: ResultsFile, *, low_is_good: Iterable[str
     Every record whose score changed is handed to `on_change`.
     """
     names = baseline.name_for(_evaluators_of(other))
+    if not baseline.sides:
+        raise InputError(f"{baseline.results.name!r} holds no rows: nothing was judged")
     if not names:
         raise InputError(
             f"{baseline.results.name!r} and {other.name!r} have no evaluator in common: "
-            f"{', '.join(baseline.sides)}; {', '.join(_evaluators_of(other))}"
+            f"{', '.join(baseline.sides)}; {', '.join(_evaluators_of(other)) or 'none'}"
         )
     found = {name: _Pairs() for name in names}
     for verdict, kept in baseline.rows(other, names):
@@ -183,6 +185,8 @@ def _warnings(baseline: Baseline, other: ResultsFile, names: dict[str, str], fou
     if None not in inputs and inputs[0] != inputs[1]:
         yield "the inputs differ: other records, contexts or answers, or another order"
     for results in (baseline.results, other):
+        if results.unweighted:
+            yield results.unweighted
         if results.summary and results.summary["status"] != "complete":
             yield f"the run in {results.name} is {results.summary['status']}, not complete"
 

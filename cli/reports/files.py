@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...evaluators.errors import OutputError, UsageError
+from ..records.recognising import SUFFIXES
+
+_NO_REPORTS = (*SUFFIXES, ".sqlite")
+"""What logs, rows, summaries and stores end in."""
 
 
 class ReportFiles(NamedTuple):
@@ -22,6 +26,8 @@ class ReportFiles(NamedTuple):
                 continue
             if path.is_dir() or not path.name:
                 raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
+            if path.exists() and path.name.endswith(_NO_REPORTS):
+                raise UsageError(f"{option} {str(path)!r} is there, and by its name no report; name another file")
             if not os.access(path.parent, os.W_OK):
                 what = "cannot be written to" if path.parent.is_dir() else "is not there"
                 raise UsageError(f"{option} {str(path)!r}: the folder {str(path.parent)!r} {what}")

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...evaluators.errors import InputError
-from ..records.recognising import open_file
 from ..records.source import Row, printable
+from .parts import holds_parts, holds_rows, rows_at
 from .summaries import SUMMARY, read_summary
 
 _COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
 _NEEDED = ("id", "evaluator", "score", "status")
-_NAMES = ("results.jsonl", "results.parquet", "results.jsonl.part", "results.parquet.part")
+_NAMES = ("results.jsonl", "results.parquet", "results", "results.jsonl.part", "results.parquet.part", "results.part")
 """Under which a folder holds its rows, if no summary names the file."""
 
 
@@ -41,15 +41,26 @@ class ResultsFile:
     path: Path
     summary: Mapping[str, Any] | None
 
+    @property
+    def unweighted(self) -> str | None:
+        """What is to be known of a sample in which values of a field have other shares than in the log, else None."""
+        sample = self.summary and self.summary["input"].get("sample")
+        if not isinstance(sample, dict) or not sample.get("by"):
+            return None
+        return (
+            f"{self.name} is a sample by {sample['by']!r} (--sample-by): here every record counts the same, "
+            "and not, as in its summary, for as many as the log has of its value"
+        )
+
     def verdicts(self) -> Iterator[Verdict]:
         """The rows in their order. Raises InputError."""
-        for row in open_file(self.path).rows(_COLUMNS):
+        for row in rows_at(self.path, _COLUMNS):
             yield _verdict(row)
 
 
 def open_results(given: Path) -> ResultsFile:
-    """The results in a run's folder, or in a file of rows. Raises InputError."""
-    if not given.is_dir():
+    """The results in a run's folder, in a file of rows, or in the folder of files that Ray left. Raises InputError."""
+    if not given.is_dir() or holds_parts(given):
         if not given.exists():
             raise InputError(f"no file {printable(given)!r}; name a run's folder or its results")
         beside = given.parent / SUMMARY
@@ -58,7 +69,7 @@ def open_results(given: Path) -> ResultsFile:
     summary = read_summary(given) if (given / SUMMARY).exists() else None
     named = [summary["results"]] if summary and summary.get("results") else []
     for name in (*named, *_NAMES):
-        if (given / name).is_file():
+        if holds_rows(given / name):
             return ResultsFile(name=printable(given), path=given / name, summary=summary)
     raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[:2])}; name a run's folder")
 

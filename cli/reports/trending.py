@@ -9,21 +9,22 @@ from typing import Any
 from ...evaluators.errors import InputError
 from ..records.source import printable
 from ..statistics.control import FEWEST, control_band
-from .summaries import read_summary
+from .summaries import SUMMARY, read_summary
 
 _WIDTH = 40
 __all__ = ["FEWEST", "chart", "find_summaries", "trend"]
 
 
 def find_summaries(given: Iterable[str]) -> list[Path]:
-    """Files and folders, and what globs match, each once. Raises InputError for what matches nothing."""
-    found: dict[Path, None] = {}
+    """Files and folders, and what globs match, each run once. Raises InputError for what matches nothing."""
+    found: dict[Path, Path] = {}
     for name in given:
         matches = [name] if Path(name).exists() else sorted(glob.glob(name, recursive=True))  # noqa: PTH207
         if not matches:
             raise InputError(f"no file {name!r}; name folders of runs or their summaries, as 'runs/*/summary.json'")
-        found |= dict.fromkeys(Path(match) for match in matches)
-    return list(found)
+        for match in map(Path, matches):
+            found.setdefault((match / SUMMARY if match.is_dir() else match).resolve(), match)
+    return list(found.values())
 
 
 def trend(paths: Iterable[Path], *, evaluators: list[str] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .judge import ContextJudge
 
 SETTINGS: dict[str, tuple[str, str]] = {
-    "model": ("string", "The judge, gpt-5-mini by default; offline needs no key and no network."),
+    "model": ("string", "The judge, gpt-6-luna by default; offline needs no key and no network."),
     "api": ("string", "What is asked: chat, or decisions (beta)."),
     "base_url": ("string", "An OpenAI-compatible endpoint; OPENAI_BASE_URL by default."),
     "api_key_env": ("string", "Variable that holds the key, OPENAI_API_KEY by default."),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Record, RunCommand
-from judged import row, rows
+from judged import row, rows, write_parts
 from scipy import stats
 
 WriteLog = Callable[..., Path]
@@ -197,3 +197,73 @@ def test_one_run_alone(ctxrel: RunCommand, write_log: WriteLog) -> None:
     assert done.stderr == "ctxrel: --lower-is-better ee: there is no such evaluator; did you mean 'e'?\n"
     Path("empty").mkdir()
     assert "the folder 'empty' holds no results.jsonl" in ctxrel("compare", "a.jsonl", "empty").stderr
+
+
+def test_rows_of_a_run_on_ray(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """A run's folder whose rows are in several files, and these alone, are read in the order of the records."""
+    before, after = rows([1, 0, 1, None, 0, 1], id="same"), rows([1, 1, 1, 0, 0, 1], id="same")
+    write_parts(tmp_path / "results" / "results", after)
+    write_log(before, "a.jsonl")
+    for name in ("results", "results/results"):
+        done = ctxrel("compare", "a.jsonl", name, "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["comparisons"][0]["evaluators"]["e"]
+        assert (found["joined"], found["up"], found["down"], found["only_after"]) == (5, 1, 0, 0)
+
+
+def test_rows_of_a_run_on_ray_that_was_killed(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """Files that the run has not named are no results yet, and it is said what to do."""
+    write_log(rows([1]), "a.jsonl")
+    (tmp_path / "b" / "results.part").mkdir(parents=True)
+    (tmp_path / "b" / "results.part" / "0f.parquet.part").touch()
+    done = ctxrel("compare", "a.jsonl", "b")
+    assert done.returncode == 2
+    assert "'b/results.part' holds rows of a run that was killed or still goes on; run the same" in done.stderr
+
+
+def test_sample_by_a_field(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Scores that are not weighted as those of the summary are told to be so."""
+    texts = {"en": "The colour of the sky is blue.", "ko": "Bread needs flour."}
+    log = write_log(
+        [
+            {"id": f"r{n}", "question": f"Which colour has the sky {n}?", "contexts": [texts[lang]], "lang": lang}
+            for n, lang in enumerate(["en"] * 90 + ["ko"] * 30)
+        ]
+    )
+    Path("labels.csv").write_text("\ufeffid,label\n" + "".join(f"r{n},{int(n < 90)}\n" for n in range(120)))
+    assert ctxrel("run", log, "-m", "offline", "--sample", "20", "--sample-by", "lang").returncode == 0
+    said = "log.ctxrel is a sample by 'lang' (--sample-by): here every record counts the same"
+    done = ctxrel("compare", "log.ctxrel", "log.ctxrel", "--json")
+    assert json.loads(done.stdout)["comparisons"][0]["warnings"][0].startswith(said)
+    done = ctxrel("calibrate", "log.ctxrel", "--labels", "labels.csv")
+    assert f"note: {said}" in done.stderr
+
+
+def test_rows_never_take_the_place_of_results(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Rows that are compared are not written over, and a comparison that fails leaves no file."""
+    before = write_log(rows([1, 0]), "a.jsonl").read_bytes()
+    write_log(rows([1, 1]), "b.jsonl")
+    write_log([row(9, 1)], "c.jsonl")
+    done = ctxrel("compare", "b.jsonl", "a.jsonl", "--rows", "a.jsonl")
+    assert (done.returncode, Path("a.jsonl").read_bytes()) == (2, before)
+    assert "--rows 'a.jsonl' holds the rows of a run; name another file" in done.stderr
+    assert ctxrel("compare", "b.jsonl", "c.jsonl", "--rows", "changed.jsonl").returncode == 2
+    assert not [*Path().glob("changed.jsonl*")]
+    assert ctxrel("compare", "a.jsonl", "b.jsonl", "--rows", "changed.jsonl").returncode == 0
+    assert Path("changed.jsonl").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["empty", "a.jsonl"], "'empty' holds no rows: nothing was judged"),
+        (["a.jsonl", "empty"], "'a.jsonl' and 'empty' have no evaluator in common: e; none"),
+    ],
+)
+def test_run_without_rows(ctxrel: RunCommand, write_log: WriteLog, arguments: list[str], said: str) -> None:
+    """A run that failed before its first row is told to have none."""
+    write_log(rows([1, 0]), "a.jsonl")
+    Path("empty").mkdir()
+    Path("empty/results.jsonl.part").touch()
+    done = ctxrel("compare", *arguments)
+    assert (done.returncode, done.stderr) == (2, f"ctxrel: {said}\n")

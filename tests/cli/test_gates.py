@@ -134,6 +134,17 @@ def test_wrong_options(ctxrel: RunCommand, log: Path, options: list[str], said: 
     assert not Path("log.ctxrel").exists()
 
 
+@pytest.mark.parametrize("option", ["--junit", "--markdown", "--metrics-file"])
+def test_reports_never_take_the_place_of_results(ctxrel: RunCommand, log: Path, option: str) -> None:
+    """A log, rows and a summary are not written over."""
+    ctxrel("run", log, "-m", "offline")
+    for name in ("log.jsonl", "log.ctxrel/results.jsonl", "log.ctxrel/summary.json", "log.ctxrel/store.sqlite"):
+        before = Path(name).read_bytes()
+        done = ctxrel("check", "log.ctxrel", option, name)
+        assert (done.returncode, Path(name).read_bytes()) == (2, before)
+        assert f"{option} '{name}' is there, and by its name no report; name another file" in done.stderr
+
+
 def test_evaluators_without_a_score() -> None:
     """A bare number does not fit a run in which nobody gives a score."""
     gates = Gates(fail_under=[parse_threshold("0.8")])
@@ -153,14 +164,24 @@ def test_check_tells_in_json(ctxrel: RunCommand, log: Path) -> None:
     assert [gate["met"] for gate in found["gates"]] == [False, True]
 
 
+def write_summary(**parts: object) -> None:
+    """A summary that somebody has meddled with."""
+    names = ("evaluators", "judge", "input", "requests", "tokens", "timings", "configuration")
+    whole = {name: dict[str, str]() for name in names} | {"timings": {"started": "", "ended": "", "seconds": 0}}
+    Path("run/summary.json").write_text(json.dumps({"status": "complete", **whole, "judge": {"model": "m"}, **parts}))
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: None, "no file 'run/summary.json'; a run without one was killed"),
         (lambda: Path("run/summary.json").write_text("{"), "'run/summary.json' is no summary of a run: "),
         (lambda: Path("run/summary.json").write_text("[]"), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(evaluators=[]), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(evaluators={"e": {"score": 1}}), "'run/summary.json' is no summary of a run; "),
+        (lambda: write_summary(timings={}), "'run/summary.json' is no summary of a run; "),
     ],
-    ids=["none", "broken", "another"],
+    ids=["none", "broken", "another", "no evaluators", "half an evaluator", "no times"],
 )
 def test_nothing_to_check(ctxrel: RunCommand, make: Callable[[], object], said: str) -> None:
     """A folder without a summary, or with something else, is told so."""

@@ -1,6 +1,8 @@
 """Labels by hand."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +69,11 @@ def test_records_that_cannot_be_shown(ctxrel: RunCommand, write_log: WriteLog) -
     [
         (["-", "--labels", "l.jsonl"], "labels are typed on standard input, where no log can be; name the log's file"),
         (["log.jsonl", "--labels", "no/l.jsonl"], "--labels 'no/l.jsonl': the folder 'no' is not there"),
+        (["log.jsonl", "--labels", "."], "--labels '.' is a folder; name a file"),
+        (
+            ["log.jsonl", "--labels", "l.jsonl", "--rater", "id"],
+            "--rater 'id' cannot be the name of a label; write another",
+        ),
     ],
 )
 def test_wrong_options(ctxrel: RunCommand, write_log: WriteLog, arguments: list[str], said: str) -> None:
@@ -74,3 +81,38 @@ def test_wrong_options(ctxrel: RunCommand, write_log: WriteLog, arguments: list[
     write_log(RECORDS)
     done = ctxrel("label", *arguments)
     assert (done.returncode, done.stderr) == (2, f"ctxrel: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("log.jsonl", "--labels 'log.jsonl' is the log itself; name another file"),
+        ("labels.csv", "labels.csv:1: no line with an id, and labels are added to such lines; name a new file"),
+        ("labels.json", "labels.json:1: no line with an id, and labels are added to such lines; name a new file"),
+    ],
+)
+def test_nothing_else_is_added_to(ctxrel: RunCommand, write_log: WriteLog, name: str, said: str) -> None:
+    """A log, a table and an array are left as they are."""
+    write_log(RECORDS)
+    Path("labels.csv").write_text("id,label\nr0,1\n")
+    Path("labels.json").write_text('[{"id": "r0", "label": 1}]\n')
+    before = Path(name).read_bytes()
+    done = ctxrel("label", "log.jsonl", "--labels", name, stdin="y\n")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert Path(name).read_bytes() == before
+
+
+def test_a_last_line_without_an_end(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Labels that an editor has left with a byte order mark and without a last newline are gone on with."""
+    Path("labels.jsonl").write_bytes(b'\xef\xbb\xbf{"id": "r0", "label": 1}')
+    assert ctxrel("label", write_log(RECORDS), "--labels", "labels.jsonl", stdin="n\n").returncode == 0
+    assert Path("labels.jsonl").read_bytes().splitlines()[1:] == [b'{"id":"r1","label":0}']
+
+
+def test_half_a_character(write_log: WriteLog) -> None:
+    """What a terminal leaves of a Korean letter that was taken back is no label, and no end."""
+    command = [sys.executable, "-m", "ctxrel.cli", "label", str(write_log(RECORDS)), "--labels", "labels.jsonl"]
+    done = subprocess.run(command, input=b"\xed\x95\ny\n", capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert labels() == [{"id": "r0", "label": 1}]

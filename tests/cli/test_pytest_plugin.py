@@ -11,6 +11,7 @@ from servers.loopback import MODEL, LoopbackServer, completion, error
 
 from ctxrel.cli.testing.judge import ContextJudge
 from ctxrel.cli.testing.plugin import SETTINGS
+from ctxrel.evaluators.judges.endpoint import DEFAULT_MODEL
 
 pytest_plugins = ["pytester"]
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -282,3 +283,5 @@ def test_page(project: pytest.Pytester) -> None:
     run(project, "--ctxrel-model=offline").assert_outcomes(passed=example.count("def test_"))
     told = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert told == [f"ctxrel_{name}" for name in SETTINGS]
+    assert f"| `ctxrel_model` | `{DEFAULT_MODEL}` |" in page
+    assert f"{DEFAULT_MODEL} by default" in SETTINGS["model"][1]

@@ -13,10 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import Record, RunCommand, read_rows
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import write_parts
 from servers.decisions import MODELS, deciding
 from servers.loopback import MODEL, LoopbackServer, completion
 
@@ -137,6 +139,36 @@ def test_same_selection(ctxrel: RunCommand, report: Callable[..., Page], tmp_pat
     assert not [note for note in page.notes if "contexts" in note]
     assert len(page.records) == len({row["index"] for row in read_rows(tmp_path / "out.ctxrel")})
     assert all("contexts" in record for record in page.records)
+
+
+@needs_extra
+def test_same_page_from_any_format(ctxrel: RunCommand, run: Callable[..., Path], report: Callable[..., Page]) -> None:
+    """Rows of evaluators with other columns, in JSON Lines, in Parquet and in several files, give the same page."""
+    options = ["-e", "context_relevance", "-e", "context_relevance_graded", "--keep", "lang"]
+    folder = run(RECORDS, *options)
+    lines = report(folder)
+    assert ctxrel("run", "log.jsonl", "-m", "offline", *options, "--format", "parquet").returncode == 0
+    whole = report(folder)
+    assert whole.index == lines.index
+    assert whole.records == lines.records
+    write_parts(folder / "results", pq.read_table(folder / "results.parquet").sort_by("index").to_pylist(), each=2)
+    (folder / "results.parquet").unlink()
+    summary = json.loads((folder / "summary.json").read_bytes())
+    (folder / "summary.json").write_text(json.dumps({**summary, "results": "results"}))
+    parted = report(folder)
+    assert parted.index == whole.index
+    assert parted.records == whole.records
+
+
+@needs_extra
+@pytest.mark.parametrize("name", ["results.jsonl", "summary.json", "store.sqlite"])
+def test_a_page_takes_the_place_of_a_page_only(run: Callable[..., Path], ctxrel: RunCommand, name: str) -> None:
+    """What a run has written stays."""
+    path = run(RECORDS) / name
+    before = path.read_bytes()
+    done = ctxrel("report", path.parent, "-o", path)
+    assert (done.returncode, path.read_bytes()) == (2, before)
+    assert "is there, and is no page; name another file" in done.stderr
 
 
 @needs_extra
@@ -281,6 +313,21 @@ def test_default_fields() -> None:
     survey = survey_of(([row] for row in rows), [])
     assert [breakdown.name for breakdown in survey.breakdowns()] == ["tenant"]
     assert survey.breakdowns()[0].shares["b"]["e"].mean == 1
+
+
+def test_cost_behind_rows() -> None:
+    """The rows' costs add up, and where one is not known nothing is said."""
+    row = {
+        "index": 0,
+        "evaluator": "e",
+        "status": "evaluated",
+        "score": 1,
+        "question": "q",
+        "error": None,
+        "cost": 0.25,
+    }
+    assert survey_of([[row], [row]], []).cost == 0.5
+    assert survey_of([[row], [{**row, "cost": None}]], []).cost is None
 
 
 @needs_extra

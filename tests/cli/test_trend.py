@@ -87,3 +87,10 @@ def test_nothing_to_show(ctxrel: RunCommand, arguments: list[str], said: str) ->
     write_night(0, 0.5)
     done = ctxrel("trend", *arguments)
     assert (done.returncode, done.stderr) == (2, f"ctxrel: {said}\n")
+
+
+@pytest.mark.usefixtures("nights")
+def test_each_run_once(ctxrel: RunCommand) -> None:
+    """A run that is named by its folder and by its summary is one night."""
+    done = ctxrel("trend", "night-1", "night-*/summary.json", "./night-1/", "--json")
+    assert len(json.loads(done.stdout)["evaluators"]["e"]["nights"]) == 11

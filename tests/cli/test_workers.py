@@ -169,12 +169,12 @@ def test_pieces(write_log: WriteLog, tmp_path: Path, selection: Selection) -> No
     write_log(rows[200:], "logs/c.jsonl")
     log = open_log([str(tmp_path / "logs")], Fields(), NEEDS, selection=selection)
     log.draw()
-    wanted = [position.record for position in log.records()]
+    wanted = [(position.record, position.stratum) for position in log.records()]
     found = survey(log)
     assert found.records == len(wanted)
-    read = [unpack(pack(position)).record for piece in found.pieces for position in piece.records()]
-    assert read == wanted
-    assert pieces_of(log, wanted[-1].index)[0].first == 0
+    positions = [unpack(pack(position)) for piece in found.pieces for position in piece.records()]
+    assert [(position.record, position.stratum) for position in positions] == wanted
+    assert pieces_of(log, wanted[-1][0].index)[0].first == 0
 
 
 def reply(text: str) -> Reply:

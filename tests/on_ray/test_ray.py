@@ -116,11 +116,12 @@ def test_same_rows(
 def test_selection(
     cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
 ) -> None:
-    """Conditions, a sample, carried fields and several evaluators are what they are in one process."""
+    """Conditions, a sample by a field, carried fields and several evaluators are what they are in one process."""
     log = write_log(
         [{**record, "lang": "ko" if n % 3 else "en", "meta": {"n": n}} for n, record in enumerate(records(300))]
     )
-    chosen = ["--where", "lang=ko", "--sample", "90", "--keep", "meta.n", "-e", "context_relevance"]
+    chosen = ["--where", "id!=r-7", "--sample", "45", "--sample-by", "lang", "--keep", "meta.n"]
+    chosen += ["-e", "context_relevance"]
     chosen += ["-e", "context_relevance_graded"]
     judge = ["-m", MODEL, "--base-url", server.url]
     assert ctxrel("run", log, "-o", "alone", *judge, *chosen).returncode == 0

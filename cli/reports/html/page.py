@@ -21,6 +21,7 @@ _STATES = {
     "interrupted": "interrupted",
     "failed": "ended early",
     "budget": "stopped at its budget",
+    "pending": "waiting for its batches",
     None: "without an end",
 }
 _TOKENS = {
@@ -170,6 +171,11 @@ def _notes(run: Run) -> list[str]:
         if sample.get("drawn") is not None:
             population = summary["input"]["population"]
             notes.append(f"The records are {sample['drawn']:,} of {population:,}, drawn by chance.")
+        if sample.get("by"):
+            notes.append(
+                f"They were drawn by {sample['by']}: a score counts each for as many as the log has of its value, "
+                "charts and tables count records."
+            )
         if conditions:
             notes.append(f"The records are those that meet {conditions}.")
     notices = (summary.get("judge") or {}).get("notices") or []
@@ -189,5 +195,6 @@ def _costs(summary: Mapping[str, Any], survey: Survey) -> list[tuple[str, str, s
     cost = summary.get("cost")
     if isinstance(cost, Mapping) and isinstance(cost.get("total"), (int, float)):
         currency = cost.get("currency", "USD")
-        costs.append((f"cost, {currency}", f"{cost['total']:,.4f}", "–"))
+        behind = "–" if survey.cost is None else f"{survey.cost:,.4f}"
+        costs.append((f"cost, {currency}", f"{cost['total']:,.4f}", behind))
     return costs

@@ -9,8 +9,8 @@ import orjson
 
 from ....evaluators.errors import InputError, UsageError
 from ...records.parquet import MAGIC
-from ...records.recognising import open_file
-from ...runs.folder import SUMMARY, Format
+from ...runs.folder import PARTS, SUMMARY, Format
+from ..parts import holds_rows, rows_at
 
 Row = dict[str, Any]
 _JSON_COLUMNS = ("kept", "input")
@@ -33,10 +33,10 @@ def find_run(folder: Path) -> Run:
         raise UsageError(f"no folder {str(folder)!r}; name the output folder of a run, as log.ctxrel")
     summary = _summary_of(folder / SUMMARY)
     # A run that began anew writes beside the rows of the one before, and has taken its summary away.
-    usual = [f"{each.file}{part}" for part in (".part", "") for each in Format]
+    usual = [f"{each}{part}" for part in (".part", "") for each in (*(form.file for form in Format), PARTS)]
     names = [summary["results"]] if summary and summary.get("results") else usual
     for name in names:
-        if (folder / name).is_file():
+        if holds_rows(folder / name):
             return Run(folder, summary, folder / name)
     raise UsageError(
         f"{str(folder)!r} holds no {names[0]!r}; name the output folder of a run, or run `ctxrel run` first"
@@ -58,9 +58,12 @@ def _summary_of(path: Path) -> dict[str, Any] | None:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a results file, in order; a last line that was cut off is left out. Raises InputError."""
+    """The rows of a results file, or of the files that Ray left, in the order of the records. Raises InputError.
+
+    A last line that was cut off is left out.
+    """
     try:
-        if _is_parquet(path):
+        if path.is_dir() or _is_parquet(path):
             yield from _rows_of_table(path)
             return
         with path.open("rb") as stream:
@@ -81,12 +84,13 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _rows_of_table(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet file."""
-    for entry in open_file(path).rows():
+    """The rows of a Parquet file, or of a folder of them."""
+    for entry in rows_at(path):
         if entry.value is None or not entry.value.keys() >= _COLUMNS:
             raise InputError(f"{entry.where}: this is no row of a run; run the same command again")
         carried = {name: orjson.loads(text) for name in _JSON_COLUMNS if isinstance(text := entry.value.get(name), str)}
-        yield {**entry.value, **carried}
+        # A column that only other evaluators have is null in these rows, which have none in JSON Lines.
+        yield {name: value for name, value in (entry.value | carried).items() if value is not None or name in _COLUMNS}
 
 
 def _row(line: bytes) -> Row | None:

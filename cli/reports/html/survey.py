@@ -140,6 +140,8 @@ class Survey:
         self.records = 0
         self.evaluators: dict[str, EvaluatorSurvey] = {}
         self.usage: Counter[str] = Counter()
+        self.cost: float | None = 0.0
+        """In USD, of the replies behind all rows; None where that of one is not known."""
         self._paths = {name: FieldPath(name) for name in by}
         self._breakdowns = {name: Breakdown(name=name, wanted=True) for name in by}
         self._breakdowns.setdefault(LANGUAGE, Breakdown(name=LANGUAGE, wanted=False))
@@ -151,6 +153,8 @@ class Survey:
         for row in rows:
             self.evaluators.setdefault(row["evaluator"], EvaluatorSurvey()).add(row)
             self.usage.update({name: count for name, count in (row.get("usage") or {}).items() if count})
+            cost = row.get("cost")
+            self.cost = None if self.cost is None or cost is None else self.cost + cost
         for name, value in self.values_of(rows[0]).items():
             breakdown = self._breakdowns.setdefault(name, Breakdown(name=name, wanted=False))
             breakdown.add(value, rows)
