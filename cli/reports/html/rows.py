@@ -16,6 +16,8 @@ Row = dict[str, Any]
 _JSON_COLUMNS = ("kept", "input")
 """Carried columns, which Parquet holds as JSON text."""
 _COLUMNS = frozenset({"index", "id", "evaluator", "status", "score", "question", "error"})
+_NULLABLE = _COLUMNS | {"model", "prompt", "cost", "kept", "input"}
+"""Columns whose null says something of the row; any other is null where another evaluator fills it."""
 
 
 class Run(NamedTuple):
@@ -81,12 +83,13 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _rows_of_table(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet file."""
+    """The rows of a Parquet file, without the columns that only other evaluators fill."""
     for entry in open_file(path).rows():
         if entry.value is None or not entry.value.keys() >= _COLUMNS:
             raise InputError(f"{entry.where}: this is no row of a run; run the same command again")
         carried = {name: orjson.loads(text) for name in _JSON_COLUMNS if isinstance(text := entry.value.get(name), str)}
-        yield {**entry.value, **carried}
+        filled = {name: value for name, value in entry.value.items() if value is not None or name in _NULLABLE}
+        yield {**filled, **carried}
 
 
 def _row(line: bytes) -> Row | None:
