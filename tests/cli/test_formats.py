@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import RunCommand, read_rows
 from hypothesis import given, settings
@@ -356,3 +357,19 @@ def test_any_bytes(start: bytes, data: bytes, suffix: str) -> None:
     path = write(start + data, f"any{suffix}")
     with contextlib.suppress(CtxrelError):
         read(path)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_two_columns_of_one_name(suffix: str) -> None:
+    """A table that names two columns alike is refused, as CSV is: one would silently take the other's place."""
+    table = pa.table(
+        [pa.array(["a?"]), pa.array(["b?"]), pa.array([["c"]])], names=["question", "question", "contexts"]
+    )
+    path = f"log.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(InputError, match=r"has two columns 'question'; rename one of them"):
+        open_log([path], Fields(), {"question": "text", "contexts": "contexts"})
