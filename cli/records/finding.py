@@ -257,7 +257,7 @@ class _Finder:
         return self._fail(role, f"the schema {schema.name!r} does not fit: {why}{hint}")
 
     def _fail(self, role: str, what: str, error: type[InputError] = InputError) -> NoReturn:
-        shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        shown = (", ".join(self._names[:_SHOWN]) or "no fields") + (" …" if len(self._names) > _SHOWN else "")
         raise error(f"{self._name}: {what}; name the {role} with {_flag(role, '')} (there are: {shown})")
 
     def _spelled(self, group: Sequence[str]) -> list[FieldPath]:

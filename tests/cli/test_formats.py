@@ -178,6 +178,7 @@ def test_refused_from_a_pipe(ctxrel: RunCommand, data: bytes, sentence: str) -> 
     ("name", "data", "sentence"),
     [
         pytest.param("a.json", "[]", "'a.json' is empty: it holds no records", id="empty array"),
+        pytest.param("a.json", "{}", "a.json: no field looks like the question; name the question with --question-field (there are: no fields)", id="empty object"),
         pytest.param("a.json", '{"results": []}', "'a.json' is empty: it holds no records", id="empty list"),
         pytest.param("a.json", '[{"question": "q?"}, oops]', "a.json:[1]: not valid JSON: invalid char in json text; the records before it were read", id="broken array"),
         pytest.param("a.json", '[{"question": "q?"}, {"ques', "a.json:[1]: not valid JSON: premature EOF; the records before it were read", id="torn array"),

@@ -356,13 +356,14 @@ def test_errors(server: LoopbackServer, ctxrel: RunCommand, write_log: WriteLog,
 
 
 @needs_extra
-def test_probabilities(ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page]) -> None:
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_probabilities(ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page], form: str) -> None:
     """Where the judge gave a probability for each sentence, contexts and statements have theirs."""
     write_log([{**RECORDS[0], "answer": "It is in Paris. It is new."}])
     script = deciding(lambda _, name: 0.75 if name == "1" else 0.25)
     with LoopbackServer(script, models=MODELS) as server:
         evaluators = ["-e", "context_relevance", "-e", "faithfulness"]
-        done = ctxrel("run", "log.jsonl", *evaluators, "--api", "decisions", "--base-url", server.url)
+        done = ctxrel("run", "log.jsonl", *evaluators, "--api", "decisions", "--base-url", server.url, "--format", form)
     assert done.returncode == 0, done.stderr
     (record,) = report("log.ctxrel").records
     relevance, faithfulness = record["verdicts"]
