@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...evaluators.errors import InputError
-from .parquet import values_of
+from .parquet import check_names, values_of
 from .place import Place
 from .source import Row
 
@@ -42,6 +42,7 @@ class ArrowFile:
         try:
             with self._place.open_arrow() as stream:
                 for batch in self._batches(stream):
+                    check_names(self.name, batch.schema.names)
                     chosen = _chosen(batch, columns)
                     chosen.validate(full=True)  # a damaged file would end the process
                     behind = float(stream.tell()) if self._is_stream else 0.0

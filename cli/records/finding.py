@@ -85,16 +85,20 @@ _Reading = Callable[[object], object]
 _SHOWN = 30
 
 
+class EmptyLog(InputError):
+    """A log without records."""
+
+
 def names_a_question(name: str) -> bool:
     """Whether a field of that name is a question, and hardly anything else."""
     return _snake(name) in _QUESTION[0]
 
 
 def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) -> Layout:
-    """The layout of a log by its first rows. Raises InputError that shows the flag to use."""
+    """The layout of a log by its first rows. Raises EmptyLog, and InputError that shows the flag to use."""
     values = [row.value for row in rows if row.value is not None]
     if not rows:
-        raise InputError(f"{name!r} is empty: it holds no records")
+        raise EmptyLog(f"{name!r} is empty: it holds no records")
     if not values:
         raise InputError(f"{rows[0].problem}; no record at the beginning can be read")
     finder = _Finder(values, name, fields.schema)
@@ -253,7 +257,7 @@ class _Finder:
         return self._fail(role, f"the schema {schema.name!r} does not fit: {why}{hint}")
 
     def _fail(self, role: str, what: str, error: type[InputError] = InputError) -> NoReturn:
-        shown = ", ".join(self._names[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        shown = (", ".join(self._names[:_SHOWN]) or "no fields") + (" …" if len(self._names) > _SHOWN else "")
         raise error(f"{self._name}: {what}; name the {role} with {_flag(role, '')} (there are: {shown})")
 
     def _spelled(self, group: Sequence[str]) -> list[FieldPath]:

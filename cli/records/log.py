@@ -11,7 +11,7 @@ from ...evaluators.errors import InputError
 from ...evaluators.record import Record
 from .carrying import Carrying
 from .fields import Fields, Layout, Needs
-from .finding import find_layout
+from .finding import EmptyLog, find_layout
 from .inputs import Found, find_inputs
 from .partition import PartitionedSource
 from .recognising import open_file, open_pipe, open_place
@@ -50,8 +50,9 @@ class Log:
         *,
         tells_files: bool = False,
         left_out: int = 0,
+        empty: Sequence[str] = (),
     ) -> None:
-        """With `tells_files` rows have the name of their file; `left_out` files were found and not opened."""
+        """With `tells_files` rows name their file; `left_out` files were not opened, `empty` ones hold no records."""
         self.selection = selection
         self.left_out = left_out
         self.carried = ["file"] * tells_files + carrying.names
@@ -62,6 +63,7 @@ class Log:
         """Positions of the files' first records, as far as the last reading came."""
         self._carrying = carrying
         self._parts = parts
+        self._empty = empty
 
     @property
     def parts(self) -> Sequence[tuple[Source, Layout]]:
@@ -87,12 +89,15 @@ class Log:
         return found
 
     def doubts(self) -> list[str]:
-        """A sentence for each field that is to go along and that no file has at its beginning."""
+        """Sentences: on files without records, on each field to go along that no file has at its beginning."""
+        told = []
+        if self._empty:
+            more = f" and {len(self._empty) - 1:,} more" if len(self._empty) > 1 else ""
+            told.append(f"no records in {self._empty[0]!r}{more}")
         if not self._carrying.keep:
-            return []
+            return told
         rows = [row for source, _ in self._parts for row in _first_rows(source, self.selection)]
         names = {key for row in rows for key in row.value or {}}
-        told = []
         for path in self._carrying.absent(rows):
             near = difflib.get_close_matches(path.text, names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -151,18 +156,27 @@ def open_log(
     selection: Selection = EVERYTHING,
     carrying: Carrying = NOTHING,
 ) -> Log:
-    """The log of files, folders, globs and `-`. Raises InputError for any that cannot be read."""
+    """The log of files, folders, globs and `-`; files without records count only where there is no other.
+
+    Raises InputError for any that cannot be read, and where there are no records.
+    """
     found = find_inputs(inputs)
     chosen = found.that_could_hold(selection.where)
     wanted = Wanted(fields.records, fields.schema.records if fields.schema else ())
     sources = [_open(each, wanted) for each in chosen]
-    return Log(
-        [(source, _lay_out(source, fields, needs, selection)) for source in sources],
-        selection,
-        carrying,
-        tells_files=found.several,
-        left_out=len(found.files) - len(chosen),
-    )
+    parts: list[tuple[Source, Layout]] = []
+    empty: list[str] = []
+    for source in sources:
+        try:
+            parts.append((source, _lay_out(source, fields, needs, selection)))
+        except EmptyLog:
+            if len(sources) == 1:
+                raise
+            empty.append(source.name)
+    if not parts:
+        raise EmptyLog(f"none of {len(empty):,} files holds a record; the first one is {empty[0]!r}")
+    left_out = len(found.files) - len(chosen)
+    return Log(parts, selection, carrying, tells_files=found.several, left_out=left_out, empty=empty)
 
 
 def _open(found: Found, wanted: Wanted) -> Source:

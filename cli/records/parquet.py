@@ -49,6 +49,7 @@ class ParquetFile:
 
     def _rows(self, file: "pq.ParquetFile", columns: frozenset[str] | None, batch: int) -> Iterator[Row]:
         names = file.schema_arrow.names
+        check_names(self.name, names)
         # A dot in a column's name reads as a path below: then all columns are read.
         chosen = None if columns is None or any("." in name for name in names) else [n for n in names if n in columns]
         total = max(file.metadata.num_rows, 1)
@@ -58,6 +59,12 @@ class ParquetFile:
                 for value in values_of(part):
                     number += 1
                     yield Row(f"{self.name}:row {number}", value, None, (self.size or 0) * number / total)
+
+
+def check_names(name: str, columns: Sequence[str]) -> None:
+    """Raise InputError where two columns have one name: which of them is meant, nobody can tell."""
+    if twice := [column for column in dict.fromkeys(columns) if columns.count(column) > 1]:
+        raise InputError(f"{name!r} has two columns {twice[0]!r}; rename one of them")
 
 
 def values_of(batch: "pa.RecordBatch") -> list[dict[str, object]]:

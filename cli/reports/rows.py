@@ -12,8 +12,8 @@ from .summaries import SUMMARY, read_summary
 
 _COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
 _NEEDED = ("id", "evaluator", "score", "status")
-_NAMES = ("results.jsonl", "results.parquet", "results", "results.jsonl.part", "results.parquet.part", "results.part")
-"""Under which a folder holds its rows, if no summary names the file."""
+_NAMES = ("results.jsonl.part", "results.parquet.part", "results.part", "results.jsonl", "results.parquet", "results")
+"""Under which a folder holds its rows, if no summary names the file: a run that began anew writes beside older rows."""
 
 
 class Verdict(NamedTuple):
@@ -71,7 +71,7 @@ def open_results(given: Path) -> ResultsFile:
     for name in (*named, *_NAMES):
         if holds_rows(given / name):
             return ResultsFile(name=printable(given), path=given / name, summary=summary)
-    raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[:2])}; name a run's folder")
+    raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[3:5])}; name a run's folder")
 
 
 def _own_summary(path: Path, results: str) -> dict[str, Any] | None:

@@ -114,6 +114,22 @@ def hive(text: str) -> str:
     return "".join(f"%{ord(character):02X}" if character in special else character for character in text)
 
 
+def test_files_without_records(ctxrel: RunCommand) -> None:
+    """An hour without traffic does not keep the others from being judged, and is told; a log of nothing else is."""
+    write("logs/hour=1/a.jsonl", "first")
+    write("logs/hour=2/a.jsonl")
+    write("logs/hour=3/a.jsonl", "second")
+    done = ctxrel("run", "logs", "-m", "offline", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "no records in 'logs/hour=2/a.jsonl'\n" in done.stderr
+    assert [(row["index"], row["id"]) for row in read_rows(Path("out"))] == [(0, "first"), (1, "second")]
+    done = ctxrel("inspect", "logs")
+    assert (done.returncode, "no records in 'logs/hour=2/a.jsonl'\n" in done.stderr) == (0, True)
+    assert ctxrel("inspect", "logs/hour=2").stderr == "ctxrel: 'logs/hour=2/a.jsonl' is empty: it holds no records\n"
+    with pytest.raises(InputError, match=r"none of 2 files holds a record; the first one is 'logs/hour=2/a\.jsonl'"):
+        open_log(["logs/hour=2", "logs/hour=2"], Fields(), NEEDS)
+
+
 def test_rows_tell_their_file(ctxrel: RunCommand) -> None:
     """With a folder, a glob or several inputs each row has its file, in both formats; with a single file none has."""
     write_nights()

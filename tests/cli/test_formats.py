@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import RunCommand, read_rows
 from hypothesis import given, settings
@@ -177,6 +178,7 @@ def test_refused_from_a_pipe(ctxrel: RunCommand, data: bytes, sentence: str) -> 
     ("name", "data", "sentence"),
     [
         pytest.param("a.json", "[]", "'a.json' is empty: it holds no records", id="empty array"),
+        pytest.param("a.json", "{}", "a.json: no field looks like the question; name the question with --question-field (there are: no fields)", id="empty object"),
         pytest.param("a.json", '{"results": []}', "'a.json' is empty: it holds no records", id="empty list"),
         pytest.param("a.json", '[{"question": "q?"}, oops]', "a.json:[1]: not valid JSON: invalid char in json text; the records before it were read", id="broken array"),
         pytest.param("a.json", '[{"question": "q?"}, {"ques', "a.json:[1]: not valid JSON: premature EOF; the records before it were read", id="torn array"),
@@ -356,3 +358,19 @@ def test_any_bytes(start: bytes, data: bytes, suffix: str) -> None:
     path = write(start + data, f"any{suffix}")
     with contextlib.suppress(CtxrelError):
         read(path)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_two_columns_of_one_name(suffix: str) -> None:
+    """A table that names two columns alike is refused, as CSV is: one would silently take the other's place."""
+    table = pa.table(
+        [pa.array(["a?"]), pa.array(["b?"]), pa.array([["c"]])], names=["question", "question", "contexts"]
+    )
+    path = f"log.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(InputError, match=r"has two columns 'question'; rename one of them"):
+        open_log([path], Fields(), {"question": "text", "contexts": "contexts"})

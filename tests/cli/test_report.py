@@ -172,6 +172,30 @@ def test_a_page_takes_the_place_of_a_page_only(run: Callable[..., Path], ctxrel:
 
 
 @needs_extra
+def test_results_of_several_evaluators_in_parquet(run: Callable[..., Path], report: Callable[..., Page]) -> None:
+    """A table with columns that only some evaluators fill makes the page that JSON Lines make."""
+    answered = [{**record, "answer": "The tower is in Paris. Cows fly."} for record in RECORDS]
+    judged = ("-e", "faithfulness", "-e", "context_relevance", "-e", "context_relevance_graded", "--keep", "lang")
+    lines = report(run(answered, *judged))
+    table = report(run(answered, *judged, "--format", "parquet"))
+    assert table.index == lines.index
+    assert table.records == lines.records
+
+
+@needs_extra
+def test_the_file_of_a_record_is_no_verdict(
+    ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page]
+) -> None:
+    """A row's file is told of its record, not as if an evaluator had put it out."""
+    write_log(RECORDS[:1], "one.jsonl")
+    write_log(RECORDS[1:], "two.jsonl")
+    ctxrel("run", "one.jsonl", "two.jsonl", "-m", "offline", "-o", "out.ctxrel")
+    records = report("out.ctxrel").records
+    assert [record["file"] for record in records] == ["one.jsonl", "two.jsonl", "two.jsonl"]
+    assert [verdict["values"] for record in records for verdict in record["verdicts"]] == [{}, {}, {}]
+
+
+@needs_extra
 def test_from_another_folder(
     run: Callable[..., Path], report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -379,13 +403,14 @@ def test_errors(server: LoopbackServer, ctxrel: RunCommand, write_log: WriteLog,
 
 
 @needs_extra
-def test_probabilities(ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page]) -> None:
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_probabilities(ctxrel: RunCommand, write_log: WriteLog, report: Callable[..., Page], form: str) -> None:
     """Where the judge gave a probability for each sentence, contexts and statements have theirs."""
     write_log([{**RECORDS[0], "answer": "It is in Paris. It is new."}])
     script = deciding(lambda _, name: 0.75 if name == "1" else 0.25)
     with LoopbackServer(script, models=MODELS) as server:
         evaluators = ["-e", "context_relevance", "-e", "faithfulness"]
-        done = ctxrel("run", "log.jsonl", *evaluators, "--api", "decisions", "--base-url", server.url)
+        done = ctxrel("run", "log.jsonl", *evaluators, "--api", "decisions", "--base-url", server.url, "--format", form)
     assert done.returncode == 0, done.stderr
     (record,) = report("log.ctxrel").records
     relevance, faithfulness = record["verdicts"]

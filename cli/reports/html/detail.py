@@ -12,7 +12,7 @@ from .rows import Row
 COLUMNS = frozenset(
     (
         *("index", "id", "evaluator", "status", "score", "question", "model", "prompt", "repaired", "usage"),
-        *("error", "requests", "cost", "kept", "input"),
+        *("error", "requests", "cost", "file", "kept", "input"),
     )
 )
 """What every row has, or may have; the rest are outputs of its evaluator."""
@@ -36,6 +36,8 @@ def detail_of(
     texts = record.contexts if record and readable and with_contexts else None
     detail: dict[str, Any] = {name: first[name] for name in ("index", "id", "question")}
     detail["language"] = language_of(first["question"])
+    if "file" in first:
+        detail["file"] = first["file"]
     if record:
         detail["answer"] = record.answer
         detail["inputs"] = dict(record.fields)

@@ -43,7 +43,7 @@ const records = (() => {
   function detailOf(record, evaluator) {
     const verdict = record.verdicts.find((one) => one.evaluator === evaluator) || record.verdicts[0];
     const parts = [
-      make("p", { class: "id" }, `record ${record.index}, id `, make("bdi", null, visible(record.id))),
+      make("p", { class: "id" }, `record ${record.index}, id `, make("bdi", null, visible(record.id)), ...fileOf(record)),
       make("h3", null, "Question"),
       prose(record.question, record.language),
     ];
@@ -55,6 +55,8 @@ const records = (() => {
     }
     return parts;
   }
+
+  const fileOf = (record) => (record.file ? [", of ", make("bdi", null, visible(record.file))] : []);
 
   function verdictOf(verdict, record) {
     const parts = [

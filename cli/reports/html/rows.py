@@ -16,6 +16,8 @@ Row = dict[str, Any]
 _JSON_COLUMNS = ("kept", "input")
 """Carried columns, which Parquet holds as JSON text."""
 _COLUMNS = frozenset({"index", "id", "evaluator", "status", "score", "question", "error"})
+_NULLABLE = _COLUMNS | {"model", "prompt", "cost", "kept", "input"}
+"""Columns whose null says something of the row; any other is null where another evaluator fills it."""
 
 
 class Run(NamedTuple):
@@ -90,7 +92,8 @@ def _rows_of_table(path: Path) -> Iterator[Row]:
             raise InputError(f"{entry.where}: this is no row of a run; run the same command again")
         carried = {name: orjson.loads(text) for name in _JSON_COLUMNS if isinstance(text := entry.value.get(name), str)}
         # A column that only other evaluators have is null in these rows, which have none in JSON Lines.
-        yield {name: value for name, value in (entry.value | carried).items() if value is not None or name in _COLUMNS}
+        row = {**entry.value, **carried}
+        yield {name: value for name, value in row.items() if value is not None or name in _NULLABLE}
 
 
 def _row(line: bytes) -> Row | None:
