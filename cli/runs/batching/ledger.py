@@ -137,6 +137,21 @@ class Ledger:
         rows = self._store.rows("SELECT DISTINCT prompt FROM batch_requests WHERE part = ?", (part.number,))
         return {row[0] for row in rows}
 
+    def rooms(self, part: Part) -> dict[Room, int]:
+        """How many of a part's requests ask for which room."""
+        rows = self._store.rows(
+            "SELECT room, count(*) FROM batch_requests WHERE part = ? GROUP BY room", (part.number,)
+        )
+        return {Room[room]: count for room, count in rows}
+
+    def answered_meanwhile(self, part: Part) -> bool:
+        """Whether a reply to one of a part's requests has arrived since it was planned, by another way."""
+        rows = self._store.rows(
+            "SELECT 1 FROM batch_requests q JOIN replies r ON r.key = q.key WHERE part = ? AND received > ? LIMIT 1",
+            (part.number, part.planned),
+        )
+        return bool(rows)
+
     def knows(self, batch: str) -> bool:
         """Whether a batch is written down already."""
         return bool(self._store.rows("SELECT 1 FROM batches WHERE batch = ?", (batch,)))
