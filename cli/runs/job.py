@@ -117,6 +117,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         if error is None:
             results = _make_results(plan)
             judging = fetching.judging if fetching and not options.finish_live else _make_judging(plan, asker, store)
+            judging.saves = not fetching  # what the run's batches have brought is in the store, and paid by it
             course, error = await _judge_all(plan, judging, results, reporter)
             name, rows_hash = results.name, results.hash
             if fetching and not isinstance(error, (Interrupted, OutputError)):
