@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-STATUSES = ("complete", "interrupted", "budget", "failed")
+STATUSES = ("complete", "interrupted", "budget", "pending", "failed")
 
 HELP = {
     "ctxrel_run_status": "1 for how the run ended, 0 for the other ways.",

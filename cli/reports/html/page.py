@@ -21,6 +21,7 @@ _STATES = {
     "interrupted": "interrupted",
     "failed": "ended early",
     "budget": "stopped at its budget",
+    "pending": "waiting for its batches",
     None: "without an end",
 }
 _TOKENS = {
