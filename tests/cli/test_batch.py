@@ -823,3 +823,18 @@ def test_checks_and_reports_of_a_pending_run(ctxrel: RunCommand, server: BatchSe
     assert "pending" in STATUSES
     server.frozen = False
     assert batch(server, Path("log.jsonl"), "-o", "out", "--fail-under", "1").returncode in {0, 3}
+
+
+def test_live_beside_batches_under_way(ctxrel: RunCommand, server: BatchServer, write_log: WriteLog) -> None:
+    """With a cap no live run begins before the batches under way are paid; without one it says that they will be."""
+    log = write_log(records(2))
+    server.frozen = True
+    assert batch(server, log, "-o", "out", "--no-wait").returncode == 75
+    live = ("run", log, "-m", MODEL, "--base-url", server.url, "-o", "out")
+    done = ctxrel(*live, "--max-tokens-total", "1000000")
+    assert done.returncode == 75
+    assert "batches with 2 requests are under way for this output" in done.stderr
+    assert not server.seen
+    done = ctxrel(*live)
+    assert done.returncode == 0
+    assert "what they answer is paid as well, and collected with --batch" in done.stderr
