@@ -6,7 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
-from ....evaluators.errors import NotFinished, RunError
+from ....evaluators.errors import BudgetReached, NotFinished, RunError
 from ....evaluators.judges.batches.batch import Batch
 from ....evaluators.judges.batches.client import BatchClient
 from . import limits
@@ -187,7 +187,14 @@ class Desk:
         return self._ledger.keep_file(part, file)
 
     async def _create(self, part: Part) -> None:
-        self._purse.take(part)
+        try:
+            self._purse.take(part)
+        except BudgetReached:
+            if all(other.state is not State.SENT for other in self._ledger.parts(under_way=True)):
+                raise
+            self._ledger.put_off(part)  # batches mostly cost less than is reserved for them
+            self._freed = False
+            return
         file = str(part.file)
 
         async def made() -> Batch | None:

@@ -186,6 +186,10 @@ class Ledger:
         )
         return self.part(part.number)
 
+    def put_off(self, part: Part) -> None:
+        """A part waits until others have left enough of the caps."""
+        self._store.rows("UPDATE batches SET state = ? WHERE number = ?", (State.HELD, part.number))
+
     def waiting(self, part: Part, key: bytes) -> tuple[bytes, Room] | None:
         """Prompt and room of a request that has no outcome yet; None where it has one, or is not of this part."""
         rows = self._store.rows(
