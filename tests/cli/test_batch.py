@@ -591,6 +591,20 @@ def test_shared_store(server: BatchServer, write_log: WriteLog) -> None:
     assert (len(server.batches), set(server.paid.values())) == (2, {1})
 
 
+def test_who_pays_in_a_shared_store(server: BatchServer, write_log: WriteLog) -> None:
+    """A batch counts for the caps of the output that has sent it, whoever collects it."""
+    log = write_log(records(4))
+    usual = ("--store", "shared.sqlite", "--prices", dear(), "--param", "max_completion_tokens=10", "--max-cost", "1e6")
+    server.frozen = True
+    assert batch(server, log, "-o", "first", "--no-wait", *usual).returncode == 75
+    server.frozen = False
+    assert batch(server, write_log(records(6), "more.jsonl"), "-o", "second", *usual).returncode == 0
+    assert batch(server, log, "-o", "first", *usual).returncode == 0
+    assert [len(each.lines) for each in server.batches.values()] == [4, 2]
+    spent = [read_summary(Path(name))["budget"]["spent"] for name in ("first", "second")]
+    assert spent == [4 * 107 / 2, 2 * 107 / 2]
+
+
 def test_another_prompt_meanwhile(server: BatchServer, write_log: WriteLog) -> None:
     """A part that was planned, and that nobody asks for any more, is not sent."""
     log = write_log(records(3))
