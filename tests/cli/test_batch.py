@@ -810,8 +810,8 @@ def test_answered_live_meanwhile(ctxrel: RunCommand, server: BatchServer, write_
     given = ("-o", "out", "--prices", dear())
     assert batch(server, write_log(records(3)), *given, "--max-cost", "100").returncode == 75
     assert len(server.files) == 1
-    done = ctxrel("run", "log.jsonl", "-m", MODEL, "--base-url", server.url, *given)
-    assert done.returncode == 0, done.stderr
+    live = ctxrel("run", "log.jsonl", "-m", MODEL, "--base-url", server.url, *given)
+    assert live.returncode == 0, live.stderr
     assert len(server.seen) == 3
     done = batch(server, write_log(records(5)), *given)
     assert done.returncode == 0, done.stderr
