@@ -25,8 +25,6 @@ class Wanted(NamedTuple):
 class Deferring(Judging):
     """Tells what is wanted for a record; judges it by what there is, a failure where it is still wanted."""
 
-    saves = False  # batches of this run have brought them
-
     def __init__(
         self,
         asker: Asker,

@@ -13,6 +13,7 @@ from ...evaluators.costs.forecast import Range, Workload
 from ...evaluators.costs.tokens import frame_tokens, likely_tokens
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.asking import Asker
+from ...evaluators.judges.endpoint import Api
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.openai_chat import ChatJudge, reasons
 from ...evaluators.judges.openai_decisions import DecisionsJudge
@@ -136,7 +137,7 @@ def _summary(plan: Plan, judge: Judge, counts: Counts) -> dict[str, Any]:
         "tokens": {"input": _rounded(sent), "output": _rounded(received)},
         "assumed": [name for name, work in counts.workloads.items() if not work.measured],
         "cost": money and _dollars(money),
-        "cost_in_batches": _dollars(money.times(price.batch)) if money and price and price.batch is not None else None,
+        "cost_in_batches": _in_batches(plan, money),
         "price": price and {"model": plan.tariff.model, **price.describe()},
         "shares": {
             "examples": _share(examples, sent.likely),
@@ -146,6 +147,12 @@ def _summary(plan: Plan, judge: Judge, counts: Counts) -> dict[str, Any]:
         "seconds": _seconds(plan, counts, sent.likely + received.likely),
         "in_flight": options.concurrency or forecast.IN_FLIGHT,
     }
+
+
+def _in_batches(plan: Plan, money: Range | None) -> dict[str, float] | None:
+    """The cost through the Batch API, None where there is none or its price is not known."""
+    share = plan.tariff.price.batch if plan.tariff.price else None
+    return _dollars(money.times(share)) if money and share is not None and plan.options.api is Api.CHAT else None
 
 
 def _seconds(plan: Plan, counts: Counts, tokens: float) -> float:

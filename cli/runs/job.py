@@ -29,7 +29,7 @@ from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .gates import judge_gates
 from .lock import hold_lock
 from .plan import Plan, Reporter, configuration
-from .pricing import spent_before
+from .pricing import spent_before, tell_of_batches
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner, nothing_but_failures, population_of, strata_of
 from .store import Store
@@ -65,6 +65,8 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
             reporter.warn(store.notice)
         if plan.folder and plan.store:  # of a run on Ray that was killed
             merge_stores(plan.folder / STORES, plan.store)
+        if plan.folder and not plan.options.batch:
+            tell_of_batches(store, plan.folder, plan.options.caps, warn=reporter.warn)
         return await _run(plan, store, reporter)
 
 
@@ -117,6 +119,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         if error is None:
             results = _make_results(plan)
             judging = fetching.judging if fetching and not options.finish_live else _make_judging(plan, asker, store)
+            judging.saves = not fetching  # what the run's batches have brought is in the store, and paid by it
             course, error = await _judge_all(plan, judging, results, reporter)
             name, rows_hash = results.name, results.hash
             if fetching and not isinstance(error, (Interrupted, OutputError)):

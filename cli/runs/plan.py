@@ -289,6 +289,8 @@ def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalMod
         raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
     if local:
         raise UsageError("a model file answers on this machine; leave out --batch")
+    if options.api is Api.DECISIONS:
+        raise UsageError("the Decisions API is not asked in batches; leave out --batch or --api decisions")
     if options.engine is Engine.RAY:
         raise UsageError("one process sends and collects batches; leave out --batch or --engine ray")
     if options.output == STDOUT:

@@ -1,6 +1,7 @@
 """What a run's replies cost, as far as that can be known before anything is sent."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -8,12 +9,18 @@ from ...evaluators.costs.budget import Amount, Caps
 from ...evaluators.costs.price import show_dollars
 from ...evaluators.costs.price_list import ANY_HOST, EXAMPLE, read_prices
 from ...evaluators.costs.tariff import FREE_TARIFF, Tariff, find_tariff
-from ...evaluators.errors import UsageError
+from ...evaluators.errors import NotFinished, UsageError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Endpoint, is_loopback
 from ...evaluators.judges.preflight import shutdown_notice
 from ...evaluators.replies import Usage
+from .batching.parts import State
 from .store import Store
+
+_UNDER_WAY = """
+SELECT coalesce(sum(requests), 0) FROM batches
+WHERE state IN (?, ?) AND run IN (SELECT number FROM batch_runs WHERE output = ?)
+"""
 
 
 def tariff_for(endpoint: Endpoint | None, prices: Path | None, caps: Caps) -> Tariff:
@@ -53,6 +60,20 @@ def spent_before(store: Store, tariff: Tariff, output: str, *, alone: bool) -> A
     tokens = lost.input_tokens + lost.output_tokens
     most = tariff.price.bound(lost) if tariff.price else 0
     return total.plus(Amount(most, tokens))
+
+
+def tell_of_batches(store: Store, output: Path, caps: Caps, *, warn: Callable[[str], None]) -> None:
+    """Tell of an output's batches that are under way where it is about to be judged without them.
+
+    Raises NotFinished where there is a cap: what they will cost is not known, and comes on top.
+    """
+    ((requests,),) = store.rows(_UNDER_WAY, (State.CREATING, State.SENT, str(output.resolve())))
+    if not requests:
+        return
+    what = f"batches with {requests:,} requests are under way for this output"
+    if caps.any:
+        raise NotFinished(f"{what}, and what they will cost counts for the caps; collect them with --batch first")
+    warn(f"{what}: what they answer is paid as well, and collected with --batch")
 
 
 def cost_line(cost: dict[str, float]) -> str:

@@ -21,6 +21,7 @@ from servers.batches import BatchServer
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, completion, error, judge_by_hash
 
 from ctxrel.cli.app import app, exit_code
+from ctxrel.cli.reports.metrics import STATUSES
 from ctxrel.cli.runs.batching import limits
 from ctxrel.evaluators.errors import CtxrelError
 
@@ -590,6 +591,20 @@ def test_shared_store(server: BatchServer, write_log: WriteLog) -> None:
     assert (len(server.batches), set(server.paid.values())) == (2, {1})
 
 
+def test_who_pays_in_a_shared_store(server: BatchServer, write_log: WriteLog) -> None:
+    """A batch counts for the caps of the output that has sent it, whoever collects it."""
+    log = write_log(records(4))
+    usual = ("--store", "shared.sqlite", "--prices", dear(), "--param", "max_completion_tokens=10", "--max-cost", "1e6")
+    server.frozen = True
+    assert batch(server, log, "-o", "first", "--no-wait", *usual).returncode == 75
+    server.frozen = False
+    assert batch(server, write_log(records(6), "more.jsonl"), "-o", "second", *usual).returncode == 0
+    assert batch(server, log, "-o", "first", *usual).returncode == 0
+    assert [len(each.lines) for each in server.batches.values()] == [4, 2]
+    spent = [read_summary(Path(name))["budget"]["spent"] for name in ("first", "second")]
+    assert spent == [4 * 107 / 2, 2 * 107 / 2]
+
+
 def test_another_prompt_meanwhile(server: BatchServer, write_log: WriteLog) -> None:
     """A part that was planned, and that nobody asks for any more, is not sent."""
     log = write_log(records(3))
@@ -751,3 +766,104 @@ def test_caps(server: BatchServer, write_log: WriteLog) -> None:
     assert "of --max-cost 331 no more than $10.00 is free" in done.stderr
     assert batch(server, *more, str(10 * bound)).returncode == 0
     assert set(server.paid.values()) == {1}
+
+
+def test_caps_of_enlarged_requests(server: BatchServer, write_log: WriteLog) -> None:
+    """Requests whose replies were cut have twice the room in the next round, and twice as much is reserved for them."""
+
+    def cut_once(seen: Seen) -> Answer:
+        return judge_by_hash(seen) if seen.number else completion('{"rel', finish_reason="length")
+
+    given = (write_log(records(1)), "--prices", dear(), "--param", "max_completion_tokens=10000")
+    with BatchServer() as other:
+        other.script = cut_once
+        assert batch(other, *given, "-o", "free").returncode == 0
+        size = max(len(each.input.content) for each in other.batches.values())
+    spent = read_summary(Path("free"))["cost"]["total"] / 2  # of the first of two rounds
+    cap = spent + (size + 10_000) / 2 + 1  # enough for another round without more room
+    server.script = cut_once
+    done = batch(server, *given, "-o", "out", "--max-cost", str(cap))
+    assert (done.returncode, len(server.batches)) == (75, 1), done.stderr
+    assert read_summary(Path("out"))["budget"]["spent"] == spent
+    assert batch(server, *given, "-o", "out", "--max-cost", str(cap + 5_000)).returncode == 0
+    assert len(server.batches) == 2
+
+
+def test_caps_let_batches_follow_each_other(server: BatchServer, write_log: WriteLog) -> None:
+    """Where a cap has room for one batch at a time, each waits until the one before it is paid."""
+    given = (write_log(records(6)), "-o", "out", "--prices", dear(), "--param", "max_completion_tokens=10")
+    done = batch(server, *given, "--max-cost", "100")
+    bound = float(re.findall(r"up to \$([\d,.]+),", done.stderr)[0].replace(",", "")) / 3
+    under_way: list[int] = []
+    server.hook = lambda event: (
+        under_way.append(sum(not each.over for each in server.batches.values())) if event == "created" else None
+    )
+    Path("out/store.sqlite").unlink()
+    done = batch(server, *given, "--max-cost", str(bound + 6 * 107 / 2), MOST_CAPPED_REQUESTS=2)
+    assert done.returncode == 0, done.stderr
+    assert under_way == [1, 1, 1]
+    assert read_summary(Path("out"))["budget"]["spent"] == 6 * 107 / 2
+
+
+def test_answered_live_meanwhile(ctxrel: RunCommand, server: BatchServer, write_log: WriteLog) -> None:
+    """What was uploaded and not allowed, and then was asked live, is not paid for once more by a later batch."""
+    given = ("-o", "out", "--prices", dear())
+    assert batch(server, write_log(records(3)), *given, "--max-cost", "100").returncode == 75
+    assert len(server.files) == 1
+    live = ctxrel("run", "log.jsonl", "-m", MODEL, "--base-url", server.url, *given)
+    assert live.returncode == 0, live.stderr
+    assert len(server.seen) == 3
+    done = batch(server, write_log(records(5)), *given)
+    assert done.returncode == 0, done.stderr
+    assert [len(each.lines) for each in server.batches.values()] == [2]
+
+
+def test_caps_hold_for_what_is_adopted(server: BatchServer, write_log: WriteLog) -> None:
+    """A batch that is found at the endpoint is reserved like any other, before another one is made."""
+    usual = ("-o", "out", "--prices", dear(), "--no-wait", "--param", "max_completion_tokens=10")
+    server.frozen = True
+    assert batch(server, write_log(records(4)), *usual, MOST_REQUESTS=2).returncode == 75
+    bound = len(server.batches["batch_0"].input.content) / 2 + 2 * 10 / 2
+    Path("out/store.sqlite").unlink()
+    server.batches.popitem()
+    done = batch(server, Path("log.jsonl"), *usual, "--max-cost", str(1.5 * bound), MOST_CAPPED_REQUESTS=2)
+    assert "is there already" in done.stderr
+    assert (done.returncode, len(server.batches)) == (75, 1), done.stderr
+
+
+def test_finish_live_saves_nothing(server: BatchServer, write_log: WriteLog) -> None:
+    """What the run's own batches have brought is paid by it, also where the rest is asked live."""
+    server.fate = lambda _: "expired"
+    done = batch(server, write_log(records(8)), "-o", "out", "--finish-live", "--prices", dear())
+    assert done.returncode == 0, done.stderr
+    cost = read_summary(Path("out"))["cost"]
+    assert (cost["total"], cost["saved_by_store"]) == (4 * 107 + 4 * 107 / 2, 0)
+
+
+def test_checks_and_reports_of_a_pending_run(ctxrel: RunCommand, server: BatchServer, write_log: WriteLog) -> None:
+    """A run that waits for its batches meets no gate and says why; monitoring knows its status."""
+    server.frozen = True
+    assert batch(server, write_log(records(1)), "-o", "out", "--no-wait").returncode == 75
+    done = ctxrel("check", "out", "--fail-under", "context_relevance=0.5", "--metrics-file", "c.prom", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout) == {"status": "pending", "met": False, "gates": []}
+    assert "is not complete but pending" in done.stderr
+    assert 'status="pending"} 1.0' in Path("c.prom").read_text(encoding="utf-8")
+    assert "pending" in STATUSES
+    server.frozen = False
+    assert batch(server, Path("log.jsonl"), "-o", "out", "--fail-under", "1").returncode in {0, 3}
+
+
+def test_live_beside_batches_under_way(ctxrel: RunCommand, server: BatchServer, write_log: WriteLog) -> None:
+    """With a cap no live run begins before the batches under way are paid; without one it says that they will be."""
+    log = write_log(records(2))
+    server.frozen = True
+    assert batch(server, log, "-o", "out", "--no-wait").returncode == 75
+    live = ("run", log, "-m", MODEL, "--base-url", server.url, "-o", "out")
+    done = ctxrel(*live, "--max-tokens-total", "1000000")
+    assert done.returncode == 75
+    assert "batches with 2 requests are under way for this output" in done.stderr
+    assert not server.seen
+    done = ctxrel(*live)
+    assert done.returncode == 0
+    assert "what they answer is paid as well, and collected with --batch" in done.stderr

@@ -1,5 +1,6 @@
 """`ctxrel run --api decisions` from the command line to the files."""
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ def records(count: int) -> list[Record]:
 
 
 def decide(luna: LoopbackServer, *arguments: str | Path) -> list[str | Path]:
-    return ["run", *arguments, "--api", "decisions", "--base-url", luna.url]
+    return ["run", *arguments, "--api", "decisions", "--base-url", luna.url, "--max-errors", "100%"]
 
 
 def test_row_and_summary(ctxrel: RunCommand, luna: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
@@ -185,3 +186,18 @@ def test_from_a_config_file(ctxrel: RunCommand, luna: LoopbackServer, write_log:
     done = ctxrel("run", log, "--model", "gpt-5-mini")
     assert done.returncode == 1
     assert "does not serve the model 'gpt-5-mini'; choose another with --model, for example gpt-6-luna" in done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_not_in_batches(ctxrel: RunCommand, luna: LoopbackServer, write_log: WriteLog, more: list[str]) -> None:
+    """--batch is refused before anything is written or sent, also where nothing would be."""
+    log = write_log(records(1))
+    done = ctxrel(*decide(luna, log, "--batch", *more))
+    assert done.returncode == 2
+    assert "the Decisions API is not asked in batches; leave out --batch or --api decisions" in done.stderr
+    assert (luna.seen, luna.model_requests) == ([], [])
+    assert not log.with_suffix(".ctxrel").exists()
+    done = ctxrel("estimate", log, "--api", "decisions", "--json")
+    estimated = json.loads(done.stdout)
+    assert estimated["cost"]
+    assert estimated["cost_in_batches"] is None

@@ -84,7 +84,7 @@ class Collector:
 
     def _keep(self, part: Part, lines: list[bytes]) -> RunError | None:
         """Keep what some lines tell, all at once: a line that was kept is never kept again."""
-        sent = _dialect(part)
+        sent, payer = _dialect(part), self._ledger.payer(part)
         error = None
         with self._store.transaction():
             for answered in _read(lines):
@@ -95,7 +95,7 @@ class Collector:
                 try:
                     found = self._found(answered, self._prompts.get(prompt), room, sent)
                     self._ledger.keep(part, answered.key, found)
-                    if isinstance(found, Reply):
+                    if isinstance(found, Reply) and not payer:
                         self.usage = self.usage.plus(found.usage)
                         self._on_reply(found)
                 except RunError as failed:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
-from ....evaluators.errors import NotFinished, RunError
+from ....evaluators.errors import BudgetReached, NotFinished, RunError
 from ....evaluators.judges.batches.batch import Batch
 from ....evaluators.judges.batches.client import BatchClient
 from . import limits
@@ -117,8 +117,8 @@ class Desk:
         part = self._ledger.part(part.number)
         if part.state not in OPEN or part.state is State.SENT or await self._adopt(part):
             return
-        if part.planned < self._began and not self._ledger.prompts(part) <= set(self._prompts):
-            await self._drop(part)  # nobody asks for it any more
+        if part.planned < self._began and self._outdated(part):
+            await self._drop(part)
             return
         if part.state is State.PLANNED:
             uploaded = await self._upload(part)
@@ -127,6 +127,10 @@ class Desk:
                 return
             part = uploaded
         await self._create(part)
+
+    def _outdated(self, part: Part) -> bool:
+        """Whether nobody asks any more for all of a part: prompts have changed, or a live run has asked since."""
+        return not self._ledger.prompts(part) <= set(self._prompts) or self._ledger.answered_meanwhile(part)
 
     async def look(self) -> Counts:
         """Ask how all batches are, collect those that are over, and send what waits for its turn."""
@@ -163,6 +167,7 @@ class Desk:
         if batch is None:
             return False
         self._warn(f"the batch {batch.id} with {part.requests:,} of these requests is there already; it is waited for")
+        self._purse.hold(part)
         if part.file and part.file != batch.input_file:
             await self._client.delete_file(part.file)
         self._forget_file(self._ledger.keep_batch(part, batch))
@@ -182,7 +187,14 @@ class Desk:
         return self._ledger.keep_file(part, file)
 
     async def _create(self, part: Part) -> None:
-        self._purse.take(part)
+        try:
+            self._purse.take(part)
+        except BudgetReached:
+            if all(other.state is not State.SENT for other in self._ledger.parts(under_way=True)):
+                raise
+            self._ledger.put_off(part)  # batches mostly cost less than is reserved for them
+            self._freed = False
+            return
         file = str(part.file)
 
         async def made() -> Batch | None:

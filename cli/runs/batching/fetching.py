@@ -65,7 +65,7 @@ class Fetching:
             place=Path(plan.store or self._folder),
             prompts=prompts.keys(),
             warn=reporter.warn,
-            purse=Purse(asker.budget, 2 * most if self._ledger.rounds else most),  # later rounds enlarge cut replies
+            purse=Purse(asker.budget, most, self._ledger.rooms),
         )
 
     @property

@@ -1,5 +1,6 @@
 """What was sent through batches: kept in the store, written down before and after each step."""
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ _ELSEWHERE = """
 state = ? AND run != ? AND run IN (SELECT number FROM batch_runs WHERE base_url = ?)
 AND number IN (SELECT part FROM batch_requests WHERE key = ? AND outcome IS NULL)
 """
+_PAID_BY = """
+UPDATE replies SET run = ? WHERE key = ? AND number = (SELECT max(number) FROM replies WHERE key = ?)
+"""
 _KEEP_STATUS = f"""
 UPDATE batches SET state = '{State.SENT}', batch = ?, file = coalesce(?, file), status = ?, completed = ?, failed = ?,
 created = coalesce(?, created), ended = ? WHERE number = ? AND state IN ({_OPEN})
@@ -46,6 +50,7 @@ class Ledger:
     def __init__(self, store: Store, output: str, sender: Sender) -> None:
         """Goes on with the run that was begun at this output, with this endpoint and model, or begins one."""
         self._store = store
+        self._output = output
         self._sender = sender
         with store.transaction():
             found = store.rows(
@@ -137,6 +142,21 @@ class Ledger:
         rows = self._store.rows("SELECT DISTINCT prompt FROM batch_requests WHERE part = ?", (part.number,))
         return {row[0] for row in rows}
 
+    def rooms(self, part: Part) -> dict[Room, int]:
+        """How many of a part's requests ask for which room."""
+        rows = self._store.rows(
+            "SELECT room, count(*) FROM batch_requests WHERE part = ? GROUP BY room", (part.number,)
+        )
+        return {Room[room]: count for room, count in rows}
+
+    def answered_meanwhile(self, part: Part) -> bool:
+        """Whether a reply to one of a part's requests has arrived since it was planned, by another way."""
+        rows = self._store.rows(
+            "SELECT 1 FROM batch_requests q JOIN replies r ON r.key = q.key WHERE part = ? AND received > ? LIMIT 1",
+            (part.number, part.planned),
+        )
+        return bool(rows)
+
     def knows(self, batch: str) -> bool:
         """Whether a batch is written down already."""
         return bool(self._store.rows("SELECT 1 FROM batches WHERE batch = ?", (batch,)))
@@ -171,6 +191,10 @@ class Ledger:
         )
         return self.part(part.number)
 
+    def put_off(self, part: Part) -> None:
+        """A part waits until others have left enough of the caps."""
+        self._store.rows("UPDATE batches SET state = ? WHERE number = ?", (State.HELD, part.number))
+
     def waiting(self, part: Part, key: bytes) -> tuple[bytes, Room] | None:
         """Prompt and room of a request that has no outcome yet; None where it has one, or is not of this part."""
         rows = self._store.rows(
@@ -183,6 +207,8 @@ class Ledger:
         """Write down what became of a request; a Room is for another try at one refused for a parameter."""
         if isinstance(found, Reply):
             self._store.keep_reply(key, found)
+            if payer := self.payer(part):
+                self._store.rows(_PAID_BY, (payer, key, key))
             usage = tuple(found.usage)
             self._store.rows(
                 "UPDATE batches SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?, "
@@ -198,6 +224,19 @@ class Ledger:
         self._store.rows(
             "UPDATE batch_requests SET outcome = ? WHERE part = ? AND key = ?", (outcome, part.number, key)
         )
+
+    def payer(self, part: Part) -> float | None:
+        """The run of another output that has sent a part, and so pays for it; None for a part of this output."""
+        if part.run == self.run or self._store.path is None:
+            return None
+        ((output,),) = self._store.rows("SELECT output FROM batch_runs WHERE number = ?", (part.run,))
+        if output == self._output:
+            return None
+        name = os.path.relpath(output, os.path.realpath(self._store.path.parent))
+        ((started,),) = self._store.rows(
+            "SELECT max(started) FROM runs WHERE output = ? AND started <= ?", (name, part.planned)
+        )
+        return None if started is None else float(started)
 
     def release(self, part: Part) -> None:
         """A part is over, and what has no outcome is wanted as if it had not been in it."""

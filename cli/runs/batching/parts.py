@@ -19,7 +19,7 @@ class State(StrEnum):
     SENT = "sent"
     """The batch is known."""
     HELD = "held"
-    """The account had no room for the batch: another is to be made of the file."""
+    """The account, or a cap, had no room for the batch: another is to be made of the file."""
     COLLECTED = "collected"
     """What the batch brought is in the store."""
     RETURNED = "returned"
