@@ -34,6 +34,8 @@ from .batching.progress import Counts
 from .columns import column_types
 from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
+from .opinions.second import Second, find_second
+from .opinions.wanted import NONE_WANTED, Wanted, check_wanted
 from .pricing import shutdown_warning, tariff_for
 from .runner import GRACE_SECONDS, Course
 
@@ -77,6 +79,8 @@ class RunOptions:
     carrying: Carrying = NOTHING
     format: Format = Format.JSONL
     gates: Gates = USUAL_GATES
+    wanted: Wanted = NONE_WANTED
+    """Further opinions on each record."""
     config: str | None = None
     """The file that some of them came from."""
 
@@ -117,6 +121,8 @@ class Plan:
     """The model file behind the endpoint, if there is one."""
     columns: ColumnTypes | None = None
     """The columns of its rows, where they are written as a table."""
+    second: Second | None = None
+    """The second judge, if one is asked."""
 
     @property
     def store(self) -> Path | None:
@@ -153,9 +159,17 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     )
     tariff = tariff_for(endpoint, options.prices, options.caps)
     _check_batch(options, endpoint, local)
+    check_wanted(options.wanted, evaluators, options.caps, options.api, batch=options.batch)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
+    second = find_second(
+        options,
+        None if local else endpoint,
+        evaluators,
+        timeout=options.timeout or DEFAULT_TIMEOUT,
+        sending=sending,
+    )
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
@@ -186,6 +200,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         tariff=tariff,
         local=local,
         columns=_column_types(options, evaluators, log, folder),
+        second=second,
     )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
@@ -202,7 +217,7 @@ def _column_types(
         return None
     if folder is None:
         raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
-    return column_types(evaluators, log.carried)
+    return column_types(evaluators, [*options.wanted.columns, *log.carried])
 
 
 def _tell_of(log: Log, reporter: Reporter) -> None:
@@ -342,6 +357,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         **options.gates.describe(),
+        **options.wanted.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "format": options.format,
         "store": printable(plan.store) if plan.store else None,

@@ -15,6 +15,7 @@ from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .feed import Feed
 from .finished import Hashes, InputHash
+from .opinions.opinions import Opinion, Opinions
 from .results import Results, result_row
 from .tally import Tally, cluster_of
 
@@ -43,11 +44,12 @@ class _Line(NamedTuple):
     """A finished row that waits for its turn."""
 
     row: bytes
-    evaluator: str
+    evaluator: Evaluator
     outcome: Outcome
     fraction: float | None
     cluster: int | None
     stratum: str | None
+    opinions: Sequence[Opinion]
 
 
 @dataclass(kw_only=True)
@@ -90,11 +92,16 @@ class Runner:
         grace: float = GRACE_SECONDS,
         population: int | None = None,
         strata: Mapping[str | None, int] | None = None,
+        opinions: Opinions | None = None,
     ) -> None:
         self.course = Course(
             tallies={each.name: Tally(each, population=population, strata=strata) for each in evaluators}
         )
         self.judging = judging
+        self.opinions = opinions
+        self._judgings = [judging, *(opinions.judgings if opinions else [])]
+        self.askers = list({id(each.asker): each.asker for each in self._judgings}.values())
+        """All who ask, the main one first."""
         self._log = log
         self._evaluators = evaluators
         self._results = results
@@ -155,7 +162,7 @@ class Runner:
         while self._results.backlog > _UNWRITTEN_BYTES:  # noqa: ASYNC110  # who reads the rows sets no event
             await asyncio.sleep(_POLL_SECONDS)
         begun = self.judging.begin(position.record, evaluator)
-        if begun.ended:
+        if begun.ended and (self.opinions is None or begun.request is None):
             await self._finish_at_once(self._line(position, evaluator, begun.outcome))
             return
         await self._room.acquire()
@@ -178,17 +185,23 @@ class Runner:
     async def _judge(self, position: Position, begun: Begun) -> _Line:
         try:
             outcome = await self.judging.finish(begun)
+            opinions = await self.opinions.gather(position.record, begun) if self.opinions else ()
         finally:
             self._room.release()
-        return self._line(position, begun.evaluator, outcome)
+        return self._line(position, begun.evaluator, outcome, opinions)
 
-    def _line(self, position: Position, evaluator: Evaluator, outcome: Outcome) -> _Line:
-        row = result_row(position.record, evaluator, outcome, position.carried)
+    def _line(
+        self, position: Position, evaluator: Evaluator, outcome: Outcome, opinions: Sequence[Opinion] = ()
+    ) -> _Line:
+        carried = position.carried
+        if self.opinions:
+            carried = {**self.opinions.columns(outcome, opinions), **carried}
+        row = result_row(position.record, evaluator, outcome, carried)
         self._unwritten += len(row)
         if outcome.failure and self._raise_on_failure:
             self._end(RecordFailed(_failed_record(position.record, outcome)))
         cluster = cluster_of(position.record.question)
-        return _Line(row, evaluator.name, outcome, position.fraction, cluster, position.stratum)
+        return _Line(row, evaluator, outcome, position.fraction, cluster, position.stratum, opinions)
 
     def _advance(self, finished: asyncio.Task[_Line]) -> None:
         """Write the rows whose turn it is."""
@@ -212,12 +225,14 @@ class Runner:
         self._results.write(line.row)
         self._unwritten -= len(line.row)
         course, outcome = self.course, line.outcome
-        course.tallies[line.evaluator].add(outcome, cluster=line.cluster, stratum=line.stratum)
+        course.tallies[line.evaluator.name].add(outcome, cluster=line.cluster, stratum=line.stratum)
         course.rows += 1
         course.fraction = line.fraction
         course.reused += outcome.reused
         if outcome.found and self.judging.saves:
             self.judging.asker.budget.bill.saved_by_store += outcome.tariff.cost(outcome.found) or 0.0
+        if self.opinions:
+            course.reused += self.opinions.count(line.evaluator, outcome, line.opinions)
         course.unasked += outcome.requests == 0 and outcome.evaluation is not None
         if outcome.model:
             course.models[outcome.model] += 1
@@ -225,11 +240,12 @@ class Runner:
     def _end(self, error: BaseException) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
-            self.judging.asker.limiter.close(error)
+            for asker in self.askers:
+                asker.limiter.close(error)
 
     async def _drain(self) -> None:
         """Let what is in flight finish, for as long as the grace lasts and nobody is in a hurry."""
-        waits = [asyncio.ensure_future(wait) for wait in (self.judging.asker.limiter.idle(), self._hurry.wait())]
+        waits = [asyncio.ensure_future(wait) for wait in (self._idle(), self._hurry.wait())]
         await asyncio.wait(waits, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
@@ -237,11 +253,16 @@ class Runner:
         if tasks and not self._hurry.is_set():  # whoever waits for a slot is told that there is none
             await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
+    async def _idle(self) -> None:
+        for asker in self.askers:
+            await asker.limiter.idle()
+
     async def _cancel_all(self) -> None:
         tasks = self._tasks()
         for task in tasks:
             task.cancel()
-        await self.judging.cancel()
+        for judging in self._judgings:
+            await judging.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Task[_Line]]:

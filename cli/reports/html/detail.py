@@ -12,7 +12,7 @@ from .rows import Row
 COLUMNS = frozenset(
     (
         *("index", "id", "evaluator", "status", "score", "question", "model", "prompt", "repaired", "usage"),
-        *("error", "requests", "cost", "kept", "input"),
+        *("error", "requests", "cost", "kept", "input", "opinions", "majority"),
     )
 )
 """What every row has, or may have; the rest are outputs of its evaluator."""
