@@ -1,7 +1,7 @@
 """Further opinions: the judge asked again, a second judge, contexts in another order."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,8 +25,19 @@ FOLDER = Path("log.ctxrel")
 OTHER = "judge-2"
 
 
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """An endpoint that serves two models."""
+    with two_models() as running:
+        yield running
+
+
+def two_models() -> LoopbackServer:
+    return LoopbackServer(models=Answer(body={"data": [{"id": MODEL}, {"id": OTHER}]}))
+
+
 def live(server: LoopbackServer, log: Path, *options: str | Path) -> list[str | Path]:
-    return ["run", log, "--base-url", server.url, "-m", MODEL, "--progress", "none", *options]
+    return ["run", log, "--base-url", server.url, "-m", MODEL, "--progress", "plain", *options]
 
 
 def stability_of(folder: Path = FOLDER, name: str = "context_relevance") -> dict[str, Any]:
@@ -37,12 +48,7 @@ def stability_of(folder: Path = FOLDER, name: str = "context_relevance") -> dict
 def wavering(seen: Seen) -> Answer:
     """The second answer on the books 0 and 1 is another one than the rest, on book 0 the fourth as well."""
     book = int(seen.record["question"].split()[-1].strip("?"))
-    return cite() if book < 2 and seen.number == 1 or (book == 0 and seen.number == 3) else cite(1)
-
-
-def numbers(seen: Seen) -> list[list[str]]:
-    """The numbers of the sentences of each context."""
-    return [list(context) for context in seen.record["contexts"]]
+    return cite() if (book < 2 and seen.number == 1) or (book == 0 and seen.number == 3) else cite(1)
 
 
 def test_repeats(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
@@ -128,7 +134,10 @@ def test_nothing_to_ask(ctxrel: RunCommand, server: LoopbackServer, write_log: W
 def by_model(seen: Seen) -> Answer:
     """The second judge finds nothing in the odd books; the first one nothing in book 0."""
     book = int(seen.record["question"].split()[-1].strip("?"))
-    return cite() if (book % 2 if seen.body["model"] == OTHER else book == 0) else cite(1)
+    answer = cite() if (book % 2 if seen.body["model"] == OTHER else book == 0) else cite(1)
+    assert isinstance(answer.body, dict)
+    answer.body["model"] = seen.body["model"]
+    return answer
 
 
 def test_second_judge(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
@@ -136,7 +145,9 @@ def test_second_judge(ctxrel: RunCommand, server: LoopbackServer, write_log: Wri
     server.script = by_model
     prices = tmp_path / "prices.yaml"
     host = server.url.removeprefix("http://").removesuffix("/v1")
-    prices.write_text(f'"{host}":\n  {MODEL}: {{input: 1, output: 1}}\n  {OTHER}: {{input: 10, output: 10}}\n')
+    prices.write_text(
+        f'"{host}":\n  models:\n    {MODEL}: {{input: 1, output: 1}}\n    {OTHER}: {{input: 10, output: 10}}\n'
+    )
     log = write_log(RECORDS)
     done = ctxrel(*live(server, log, "--judge-also", OTHER, "--prices", prices))
     assert (done.returncode, len(server.seen)) == (0, 12), done.stderr
@@ -174,7 +185,7 @@ def test_second_judge_elsewhere(
 ) -> None:
     """Another endpoint is sent its own key, and never the first one's."""
     monkeypatch.setenv("OPENAI_API_KEY", "first-key")
-    with LoopbackServer() as other:
+    with two_models() as other:
         log = write_log(RECORDS[:1])
         ctxrel(*live(server, log, "--judge-also", OTHER, "--judge-also-base-url", other.url))
         assert "first-key" not in json.dumps(other.seen[0].headers)
@@ -199,6 +210,7 @@ def test_baseline_as_second_judge(ctxrel: RunCommand, server: LoopbackServer, wr
 def test_unknown_second_judge(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
     """A second judge that is not served ends the run with its name; what the first has answered is kept."""
     log = write_log(RECORDS)
+    both, server.models = server.models, Answer(body={"data": [{"id": MODEL}]})
     server.script = lambda seen: (
         error(404, f"The model `{OTHER}` does not exist", code="model_not_found")
         if seen.body["model"] == OTHER
@@ -208,7 +220,7 @@ def test_unknown_second_judge(ctxrel: RunCommand, server: LoopbackServer, write_
     assert done.returncode == 1
     assert OTHER in done.stderr
     assert MODEL in done.stderr.splitlines()[-1]
-    server.script = lambda _: cite(1)
+    server.script, server.models = lambda _: cite(1), both
     before = [seen for seen in server.seen if seen.body["model"] == MODEL]
     assert ctxrel(*live(server, log, "--judge-also", OTHER)).returncode == 0
     asked = [seen.record["question"] for seen in server.seen if seen.body["model"] == MODEL]
@@ -216,7 +228,10 @@ def test_unknown_second_judge(ctxrel: RunCommand, server: LoopbackServer, write_
 
 
 LONG: list[Record] = [
-    {"question": f"q{number}?", "contexts": [f"a{number}.", f"b{number}.", f"c{number}.", f"d{number}."]}
+    {
+        "question": f"q{number}?",
+        "contexts": [f"An {name} of {number} sat there." for name in ("ant", "bee", "cat", "dog")],
+    }
     for number in range(40)
 ]
 
@@ -251,7 +266,7 @@ def test_no_position_bias(ctxrel: RunCommand, server: LoopbackServer, write_log:
 
     def reads(seen: Seen) -> Answer:
         shown = {int(n): text for context in seen.record["contexts"] for n, text in context.items()}
-        return cite(*(number for number, text in shown.items() if text[0] == "a"))
+        return cite(*(number for number, text in shown.items() if "ant" in text))
 
     server.script = reads
     ctxrel(*live(server, write_log(LONG), "--shuffle-contexts"))
@@ -335,7 +350,7 @@ def test_parquet(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog
         (["--judge-also", OTHER, "--judge-also-base-url", "http://judge.example/v1"], "the second judge: records"),
         (["--judge-also", OTHER, "--judge-also-base-url", "https://judge.example/v1"], "--judge-also-key-env"),
         (["--shuffle-contexts", "-e", "answer_relevance"], "no evaluator of this run reads contexts"),
-        (["--repeat", "21"], "21"),
+        (["--repeat", "21"], "'--repeat'"),
     ],
 )  # fmt: skip
 def test_refused(
