@@ -4,7 +4,8 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -163,13 +164,9 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
-    second = find_second(
-        options,
-        None if local else endpoint,
-        evaluators,
-        timeout=options.timeout or DEFAULT_TIMEOUT,
-        sending=sending,
-    )
+    first = (options.model, None if local else endpoint)
+    find = partial(_find_other_endpoint, options, sending=sending)
+    second = find_second(options.wanted, first, evaluators, options.prices, find)
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
@@ -314,6 +311,18 @@ def _find_endpoint(options: RunOptions, *, sending: bool) -> Endpoint:
         insecure=options.insecure,
         sending=sending,
     )
+
+
+def _find_other_endpoint(
+    options: RunOptions, *, model: str, base_url: str | None, api_key_env: str | None, sending: bool
+) -> Endpoint:
+    other = replace(
+        options,
+        model=model,
+        base_url=base_url or options.base_url,
+        api_key_env=api_key_env or options.api_key_env,
+    )
+    return _find_endpoint(other, sending=sending)
 
 
 def _find_local_model(options: RunOptions) -> LocalModel:

@@ -15,7 +15,8 @@ from ...evaluators.record import Record
 from ..records.log import Log, Position
 from .feed import Feed
 from .finished import Hashes, InputHash
-from .opinions.opinions import Opinion, Opinions
+from .opinions.opinion import Opinion
+from .opinions.opinions import Opinions
 from .results import Results, result_row
 from .tally import Tally, cluster_of
 

@@ -1,6 +1,10 @@
 """Further opinions: the judge asked again, a second judge, contexts in another order."""
 
 import json
+import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -319,6 +323,25 @@ def test_kappa(grades: tuple[float, ...]) -> None:
     if len(grades) == 2:
         assert sums.kappa == pytest.approx(metrics.cohen_kappa_score(firsts, seconds))
     assert PairSums().kappa is None
+
+
+def test_stopped(server: LoopbackServer, write_log: WriteLog, ctxrel: RunCommand) -> None:
+    """A signal ends the wait for all judges; what was answered is kept, and the same command asks for the rest alone."""
+    server.script = lambda seen: Answer(body=by_model(seen).body, delay=0.05)
+    log = write_log([{**RECORDS[0], "id": str(n), "question": f"Who wrote book {n}?"} for n in range(40)])
+    command = live(server, log, "--repeat", "2", "--judge-also", OTHER, "--shuffle-contexts", "-c", "2")
+    process = subprocess.Popen([sys.executable, "-m", "ctxrel.cli", *map(str, command)], stderr=subprocess.PIPE)
+    while len(server.seen) < 30:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, b"run the same command again to go on" in said) == (143, True)
+    assert 30 <= len(server.seen) < 120
+    assert ctxrel(*command).returncode == 0
+    asked = Counter((seen.body["model"], seen.body["messages"][-1]["content"]) for seen in server.seen)
+    shuffled = sum(row["opinions"][-1]["contexts_relevant"] is not None for row in read_rows(FOLDER))
+    assert (max(asked.values()), len(asked) - 80, shuffled) == (2, len(server.seen) - 120, 40)
 
 
 def test_parquet(ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:

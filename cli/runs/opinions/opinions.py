@@ -1,8 +1,6 @@
 """Further opinions on each record, gathered after the first answer, and what they come to."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ....evaluators.case import CONTEXTS
@@ -12,43 +10,11 @@ from ....evaluators.judges.asking import Asker
 from ....evaluators.judges.judge import Judge
 from ....evaluators.judging import Begun, Judging, Outcome
 from ....evaluators.record import Record
-from .order import in_order, order_of, verdicts_of
+from .opinion import Opinion, majority_of, score_of
+from .order import in_order, order_of
 from .second import add_second
 from .stability import Stability
 from .wanted import Wanted
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Opinion:
-    """What one more answer on a record says."""
-
-    judging: Judging
-    outcome: Outcome
-    repeat: int = 1
-    order: Sequence[int] | None = None
-    """Places of the contexts as they were shown; None for the log's order."""
-    second: bool = False
-    """Whether it is the second judge's."""
-
-    @property
-    def verdicts(self) -> list[bool | None] | None:
-        """Whether each context is relevant, in the log's order."""
-        return verdicts_of(self.outcome.evaluation, self.order)
-
-    def describe(self) -> dict[str, object]:
-        """The opinion as it stands in the row."""
-        evaluation, failure = self.outcome.evaluation, self.outcome.failure
-        return {
-            "judge": self.judging.asker.judge.model,
-            "repeat": self.repeat,
-            "shuffled": self.order is not None,
-            "status": "evaluated" if evaluation else "error",
-            "score": evaluation.score if evaluation else None,
-            "contexts_relevant": self.verdicts,
-            "usage": self.outcome.usage._asdict(),
-            "cost": self.outcome.cost,
-            "error": failure.kind if failure else None,
-        }
 
 
 class Opinions:
@@ -81,11 +47,11 @@ class Opinions:
         """
         if begun.request is None:
             return []
-        evaluator, scores = begun.evaluator, [_score(begun.outcome)]
+        evaluator, scores = begun.evaluator, [score_of(begun.outcome)]
         opinions = []
         for number, judging in enumerate(self._repeats, start=2):
             outcome = await judging.judge(record, evaluator)
-            scores.append(_score(outcome))
+            scores.append(score_of(outcome))
             opinions.append(Opinion(judging=judging, outcome=outcome, repeat=number))
         if self._second and (not self._wanted.on_disagreement or len({*scores} - {None}) > 1):
             outcome = await self._ask_second(self._second, record, evaluator)
@@ -124,16 +90,3 @@ class Opinions:
             summary["evaluators"][name]["stability"] = stability.summary(self._wanted)
         if self._second:
             add_second(summary, self._second.asker)
-
-
-def majority_of(outcome: Outcome, opinions: Sequence[Opinion]) -> float | None:
-    """The most frequent score among the judge's repeats; None in a tie, and where there is no score."""
-    repeats = [outcome, *(each.outcome for each in opinions if not each.second and each.order is None)]
-    counts = Counter(score for each in repeats if (score := _score(each)) is not None).most_common(2)
-    if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
-        return None
-    return counts[0][0]
-
-
-def _score(outcome: Outcome) -> float | None:
-    return outcome.evaluation.score if outcome.evaluation else None

@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from ....evaluators.costs.budget import NO_CAPS
 from ....evaluators.costs.tariff import Tariff
 from ....evaluators.errors import UsageError
 from ....evaluators.evaluator import Evaluator
 from ....evaluators.judges.asking import Asker
-from ....evaluators.judges.endpoint import Endpoint, find_endpoint
+from ....evaluators.judges.endpoint import Endpoint
 from ....evaluators.judges.model_file import is_model_file
 from ....evaluators.judges.offline import OFFLINE, check_offline
 from ....evaluators.replies import Usage
 from ..pricing import tariff_for
-
-if TYPE_CHECKING:
-    from ..plan import RunOptions
+from .wanted import Wanted
 
 KEY_ENV = "JUDGE_ALSO_API_KEY"
 """Holds the key of a second judge's own endpoint by default: that of the first is not sent elsewhere."""
@@ -32,38 +31,41 @@ class Second:
     """What its replies cost."""
 
 
-def find_second(
-    options: "RunOptions", first: Endpoint | None, evaluators: Sequence[Evaluator], *, timeout: float, sending: bool
-) -> Second | None:
-    """The second judge, None where none is wanted; it is asked as `first` is, but for what is said of it.
+class Find(Protocol):
+    """Finds an endpoint that is asked as the first judge is, but for what is named."""
 
-    `first` is None where that one is no endpoint's. Raises UsageError.
+    def __call__(self, *, model: str, base_url: str | None, api_key_env: str | None) -> Endpoint:
+        """The endpoint. Raises UsageError."""
+
+
+def find_second(
+    wanted: Wanted,
+    first: tuple[str, Endpoint | None],
+    evaluators: Sequence[Evaluator],
+    prices: Path | None,
+    find: Find,
+) -> Second | None:
+    """The second judge, None where none is wanted.
+
+    `first` is the model of the first one, and its endpoint where it is a service's. Raises UsageError.
     """
-    wanted = options.wanted
     if wanted.model is None:
         return None
     if not wanted.model or is_model_file(wanted.model):
         raise UsageError(f"--judge-also {wanted.model!r}: name a model that an endpoint serves, or offline")
     if wanted.model == OFFLINE:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
-    endpoint = None if wanted.model == OFFLINE else _find_endpoint(options, wanted.model, timeout, sending=sending)
-    if wanted.model == options.model and (endpoint and endpoint.address) == (first and first.address):
+    endpoint = None if wanted.model == OFFLINE else _find_endpoint(wanted, wanted.model, find)
+    model, there = first
+    if wanted.model == model and (endpoint and endpoint.address) == (there and there.address):
         raise UsageError(f"--judge-also {wanted.model!r} is the judge itself; ask it again with --repeat 2")
-    return Second(endpoint=endpoint, tariff=tariff_for(endpoint, options.prices, NO_CAPS))
+    return Second(endpoint=endpoint, tariff=tariff_for(endpoint, prices, NO_CAPS))
 
 
-def _find_endpoint(options: "RunOptions", model: str, timeout: float, *, sending: bool) -> Endpoint:
-    wanted = options.wanted
+def _find_endpoint(wanted: Wanted, model: str, find: Find) -> Endpoint:
+    key_env = wanted.key_env or (KEY_ENV if wanted.base_url else None)
     try:
-        return find_endpoint(
-            model=model,
-            base_url=wanted.base_url or options.base_url,
-            api_key_env=wanted.key_env or (KEY_ENV if wanted.base_url else options.api_key_env),
-            parameters=options.parameters,
-            timeout=timeout,
-            insecure=options.insecure,
-            sending=sending,
-        )
+        return find(model=model, base_url=wanted.base_url, api_key_env=key_env)
     except UsageError as error:
         raise UsageError(f"the second judge: {error}".replace("--api-key-env", "--judge-also-key-env")) from None
 

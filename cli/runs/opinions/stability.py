@@ -3,16 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....evaluators.judging import Outcome
 from ...statistics.agreement import PairSums
 from ...statistics.intervals import wilson_interval
+from .opinion import Opinion, score_of, scores_of_repeats
 from .order import verdicts_of
 from .wanted import Wanted
-
-if TYPE_CHECKING:
-    from .opinions import Opinion
 
 THIRDS = ("first", "middle", "last")
 
@@ -54,17 +52,16 @@ class Stability:
         self._order, self._flipped = Share(), Share()
         self._thirds = {third: Share() for third in THIRDS}
 
-    def add(self, outcome: Outcome, opinions: Sequence["Opinion"], majority: float | None) -> None:
+    def add(self, outcome: Outcome, opinions: Sequence[Opinion], majority: float | None) -> None:
         """Count a row with the further opinions on its record."""
         self._asked += len(opinions)
         for each in opinions:
             if each.outcome.failure:
                 self._errors[each.outcome.failure.kind.value] += 1
-        own = _score(outcome)
-        scores = [own, *(_score(each.outcome) for each in opinions if not each.second and each.order is None)]
-        self._add_repeats([score for score in scores if score is not None], majority)
+        own = score_of(outcome)
+        self._add_repeats(scores_of_repeats(outcome, opinions), majority)
         for each in opinions:
-            other = _score(each.outcome)
+            other = score_of(each.outcome)
             if each.second and own is not None and other is not None:
                 self._judges.add(own, other)
                 self._same.add(hit=own == other)
@@ -81,8 +78,8 @@ class Stability:
             for one, other in combinations(scores, 2):
                 self._pairs.add(hit=one == other)
 
-    def _add_shuffled(self, outcome: Outcome, opinion: "Opinion", order: Sequence[int]) -> None:
-        own, other = _score(outcome), _score(opinion.outcome)
+    def _add_shuffled(self, outcome: Outcome, opinion: Opinion, order: Sequence[int]) -> None:
+        own, other = score_of(outcome), score_of(opinion.outcome)
         moved = [*order] != sorted(order)
         if moved and own is not None and other is not None:
             self._order.add(hit=own == other)
@@ -130,7 +127,3 @@ class Stability:
             "flipped": self._flipped.summary(),
             "relevant_by_position": {third: share.summary() for third, share in self._thirds.items()},
         }
-
-
-def _score(outcome: Outcome) -> float | None:
-    return outcome.evaluation.score if outcome.evaluation else None
