@@ -52,6 +52,11 @@ class Outcome:
         return self.tariff.cost(self.replies)
 
     @property
+    def saved(self) -> float:
+        """USD that the replies would have cost which this record did not have to ask for; 0 where that is not known."""
+        return (self.found and self.tariff.cost(self.found)) or 0.0
+
+    @property
     def model(self) -> str | None:
         """The model as the endpoint named it last."""
         return self.replies[-1].model if self.replies else None

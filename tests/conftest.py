@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from servers.loopback import LoopbackServer
+
+# How fast examples are made depends on what else the machine does.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 Record = dict[str, Any]
 RunCommand = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -17,6 +17,7 @@ from ..records.sampling import Selection
 from ..records.schemas import find_schema
 from ..records.where import parse_condition
 from ..reports.files import ReportFiles
+from ..runs.engine import Engine
 from ..runs.folder import Format as ResultsFormat
 from ..runs.gates import GateOn, Gates, parse_allowance, parse_threshold
 from .completing import complete_evaluator, complete_model
@@ -209,6 +210,15 @@ ShuffleContexts = Annotated[
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]
+EngineName = Annotated[
+    Engine, typer.Option("--engine", help="What carries the run out; ray needs the extra ray and writes Parquet.")
+]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="A Ray cluster, as auto; one on this machine by default.")
+]
+RayWorkers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes that judge; one for each processor by default.")
+]
 Config = Annotated[
     str | None,
     typer.Option(
@@ -254,6 +264,12 @@ def parse_rate(option: str, value: float | None) -> float | None:
     if value is not None and not 0 < value < float("inf"):
         raise UsageError(f"{option} {value:g}: give a number above 0")
     return value
+
+
+def check_ray(engine: Engine, address: str | None, workers: int | None) -> None:
+    """Raise UsageError for options of an engine that was not asked for."""
+    if engine is not Engine.RAY and (address is not None or workers is not None):
+        raise UsageError(f"--ray-{'address' if address is not None else 'workers'} needs --engine ray")
 
 
 def parse_caps(max_cost: float | None, max_tokens_total: int | None) -> Caps:

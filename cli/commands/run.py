@@ -11,6 +11,7 @@ from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..reports.files import ReportFiles
+from ..runs.engine import Engine
 from ..runs.folder import Format
 from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
@@ -72,6 +73,9 @@ def run(
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
+    engine: opt.EngineName = Engine.LOCAL,
+    ray_address: opt.RayAddress = None,
+    ray_workers: opt.RayWorkers = None,
     dry_run: opt.DryRun = False,
     fail_under: opt.FailUnder = None,
     gate_on: opt.GateOnWhat = GateOn.SCORE,
@@ -86,6 +90,7 @@ def run(
 
     Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
     """
+    opt.check_ray(engine, ray_address, ray_workers)
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
@@ -119,6 +124,9 @@ def run(
         wait=not no_wait,
         finish_live=finish_live,
         selection=opt.parse_selection(limit, where, sample, seed, sample_by),
+        engine=engine,
+        ray_address=ray_address,
+        ray_workers=ray_workers,
         config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
         gates=opt.parse_gates(fail_under, gate_on, max_errors),

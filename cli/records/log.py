@@ -57,6 +57,8 @@ class Log:
         """The further columns of its rows."""
         self.sample: Sample | None = None
         """What was drawn, None before and where no sample is wanted."""
+        self.firsts: list[int] = []
+        """Positions of the files' first records, as far as the last reading came."""
         self._carrying = carrying
         self._parts = parts
 
@@ -99,30 +101,41 @@ class Log:
     def draw(self) -> None:
         """Draw the sample, if one is wanted: reads the whole log. Raises InputError."""
         if self.selection.sample:
-            self.sample = draw(self._entries(), self.selection, keep=self.size is None)
+            self.sample = draw(self.entries(), self.selection, keep=self.size is None)
 
     def records(self) -> Iterator[Position]:
         """The selected records in input order. Raises InputError where a file cannot be read on."""
-        entries = self.sample.entries(self._entries()) if self.sample else self.selection.first(self._entries())
+        entries = self.sample.entries(self.entries()) if self.sample else self.selection.first(self.entries())
         most = len(self.sample.keys) if self.sample else self.selection.limit
         for count, entry in enumerate(entries, start=1):
             fraction = max(count / most, entry.fraction or 0.0) if most else entry.fraction
-            yield Position(
-                entry.layout.record(entry.row, entry.position),
-                fraction,
-                self._carried(entry),
-                stratum_of(entry, self.selection.by),
-            )
+            yield self.position(entry, fraction)
 
-    def _carried(self, entry: Entry) -> Mapping[str, object]:
-        others = self._carrying.of(entry.row)
-        return {"file": entry.file, **others} if "file" in self.carried else others
+    def part(self, number: int) -> "Log":
+        """One of its files as a log of its own, without limit and sample."""
+        return Log(
+            self._parts[number : number + 1],
+            Selection(where=self.selection.where),
+            self._carrying,
+            tells_files="file" in self.carried,
+        )
 
-    def _entries(self) -> Iterator[Entry]:
+    def position(self, entry: Entry, fraction: float | None = None) -> Position:
+        """The record of an entry."""
+        carried = self._carrying.of(entry.row)
+        if "file" in self.carried:
+            carried = {"file": entry.file, **carried}
+        record = entry.layout.record(entry.row, entry.position)
+        return Position(record, fraction, carried, stratum_of(entry, self.selection.by))
+
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All entries, selected or not; the first one has the position `first`. Raises InputError."""
         total = self.size
-        index = 0
+        index = first
         before = 0.0
+        self.firsts = []
         for source, layout in self._parts:
+            self.firsts.append(index)
             for row in source.rows(self._carrying.columns(layout.columns | self.selection.columns)):
                 yield Entry(row, layout, index, (before + row.done) / total if total else None, source.name)
                 index += 1

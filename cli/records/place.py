@@ -36,6 +36,10 @@ class LocalFile:
         self.size: int | None = path.stat().st_size
         self._path = path
 
+    def __getstate__(self) -> dict[str, object]:
+        """With a path that holds in a process that works elsewhere."""
+        return {**self.__dict__, "_path": self._path.absolute()}
+
     def open(self) -> BinaryIO:
         """The bytes from the beginning. Raises OSError."""
         return self._path.open("rb")

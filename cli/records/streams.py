@@ -31,6 +31,10 @@ class File:
             self.packing = packing_of(stream.read(4))
         self._raw: BinaryIO | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is open: another process opens it anew."""
+        return {**self.__dict__, "_raw": None}
+
     @property
     def suffix(self) -> str:
         """`.jsonl` of `log.jsonl` and of `log.jsonl.gz`."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,8 @@ from ..records.log import STDIN_NAME
 from ..records.packing import SUFFIXES as PACKINGS
 
 STDOUT = "-"
+PARTS = "results"
+"""The folder in it that holds the rows of a run on Ray."""
 SUMMARY = "summary.json"
 DEFAULT_STORE = "store.sqlite"
 _GLOB = re.compile(r"[*?\[]")
@@ -105,20 +108,25 @@ def _inputs_before(folder: Path) -> list[str]:
 
 def remove_summary(folder: Path) -> None:
     """Take away the summary of an earlier run: without one a run has not ended. Raises OutputError."""
-    _remove(folder / SUMMARY)
+    remove(folder / SUMMARY)
 
 
 def remove_other_results(folder: Path, name: str) -> None:
     """Take away the rows of an earlier run in another format: a folder has one file of them. Raises OutputError."""
-    others = [path for each in Format for path in (folder / each.file, folder / f"{each.file}.part")]
+    names = [*(each.file for each in Format), PARTS]
+    others = [path for each in names for path in (folder / each, folder / f"{each}.part")]
     for path in others:
         if path.name not in (name, f"{name}.part"):
-            _remove(path)
+            remove(path)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Take away a file or folder, if it is there. Raises OutputError."""
     try:
-        path.unlink(missing_ok=True)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"cannot replace {str(path)!r}: {error.strerror}") from None
 

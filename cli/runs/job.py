@@ -23,7 +23,7 @@ from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
-from ..records import Log
+from .engine import Engine, prepare_ray
 from .experience import keep_experience
 from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
@@ -33,10 +33,11 @@ from .opinions.opinions import Opinions
 from .plan import Plan, Reporter, configuration
 from .pricing import spent_before
 from .results import Results, ResultsFile, ResultsStream, write_atomically
-from .runner import Course, Interrupted, Runner
+from .runner import Course, Interrupted, Runner, nothing_but_failures, population_of, strata_of
 from .store import Store
 from .summary import Setting, add_batches, build_summary, summary_again, summary_bytes
 from .table import ResultsTable
+from .worker_store import STORES, merge_stores
 
 if TYPE_CHECKING:
     from .batching.fetching import Fetching
@@ -64,6 +65,8 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
         held.callback(store.close)
         if store.notice:
             reporter.warn(store.notice)
+        if plan.folder and plan.store:  # of a run on Ray that was killed
+            merge_stores(plan.folder / STORES, plan.store)
         return await _run(plan, store, reporter)
 
 
@@ -90,14 +93,27 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     )
     live = _make_judging(plan, asker, store)
     opinions = _make_opinions(plan, live, store, reporter)
-    before = folder and await finished_before(
-        folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
+    before = (
+        options.engine is Engine.LOCAL
+        and folder
+        and await finished_before(
+            folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
+        )
     )
     error = None
     if before:
         reporter.note("nothing has changed since the run that is here: its results stand")
         setting = make_setting(results=before["results"], results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
+    elif options.engine is Engine.RAY:
+        prepare_ray(options.ray_address)
+        from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
+
+        finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
+        error = _advised(finished.error, plan)
+        setting = make_setting(results=finished.results, results_hash=None)
+        summary = build_summary(finished.course, asker, setting, error=error)
+        summary |= finished.account(summary["judge"])
     else:
         fetching = _make_fetching(plan, asker, store, reporter)
         error = await fetching.run() if fetching else None
@@ -175,16 +191,21 @@ async def _judge_all(
         results,
         raise_on_failure=plan.options.raise_on_failure,
         grace=plan.options.grace,
-        population=_population(plan.log),
-        strata=_strata(plan.log),
+        population=population_of(plan.log),
+        strata=strata_of(plan.log),
         opinions=opinions,
     )
     error = await _run_to_its_end(runner, results, judging.asker, reporter)
     if plan.folder and not error:
         error = _leave_one_file(plan.folder, plan.options.format.file)
+    return runner.course, _advised(error, plan)
+
+
+def _advised(error: RunError | None, plan: Plan) -> RunError | None:
+    """The same error; where somebody stopped the run, with what to do next."""
     if isinstance(error, Interrupted) and plan.store:
-        error = Interrupted(error.number, "; run the same command again to go on")
-    return runner.course, error
+        return Interrupted(error.number, "; run the same command again to go on")
+    return error
 
 
 def _leave_one_file(folder: Path, name: str) -> OutputError | None:
@@ -207,18 +228,6 @@ def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[
         except OutputError as failed:
             error = error or failed
     return error
-
-
-def _population(log: Log) -> int | None:
-    """The records that a simple random sample stands for; None for every other choice of records."""
-    return log.sample.population if log.sample and not log.selection.by else None
-
-
-def _strata(log: Log) -> dict[str | None, int] | None:
-    """The records of each stratum that a sample was drawn from; None where it was drawn by no field."""
-    if not log.sample or not log.selection.by:
-        return None
-    return {value: stratum.population for value, stratum in log.sample.strata.items()}
 
 
 def _setting_hash(plan: Plan, judge: Judge) -> str:
@@ -245,7 +254,8 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
     try:
         async with _reporting(runner, asker, reporter):
             await runner.run()
-        _refuse_nothing_but_failures(runner.course, results)
+        if failed := nothing_but_failures(runner.course, results.name):
+            raise failed
         results.finish(complete=True)
     except RunError as error:
         with suppress(OutputError):  # the first error is the one to tell
@@ -256,16 +266,6 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
         for each in runner.askers:
             await each.close()
     return None
-
-
-def _refuse_nothing_but_failures(course: Course, results: Results) -> None:
-    """A run in which an evaluator could judge nothing at all did not succeed."""
-    failed = {name: tally for name, tally in course.tallies.items() if tally.n and not tally.evaluated}
-    if failed:
-        kinds = sorted({kind for tally in failed.values() for kind in tally.errors})
-        by = f" by {' and '.join(failed)}" if len(failed) < len(course.tallies) else ""
-        where = f"; see {results.name}" if results.name else ""
-        raise RunError(f"none of {course.records} records could be judged{by} ({', '.join(kinds)}){where}")
 
 
 @asynccontextmanager

@@ -33,6 +33,7 @@ from ..records.sampling import Selection
 from ..records.source import printable
 from .batching.progress import Counts
 from .columns import column_types
+from .engine import Engine, check_engine
 from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
 from .opinions.second import Second, find_second
@@ -78,6 +79,10 @@ class RunOptions:
     """Whether what one round of batches leaves is asked for live."""
     selection: Selection = EVERYTHING
     carrying: Carrying = NOTHING
+    engine: Engine = Engine.LOCAL
+    ray_address: str | None = None
+    """Of a Ray cluster; None for one that lasts as long as the run."""
+    ray_workers: int | None = None
     format: Format = Format.JSONL
     gates: Gates = USUAL_GATES
     wanted: Wanted = NONE_WANTED
@@ -160,7 +165,8 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     )
     tariff = tariff_for(endpoint, options.prices, options.caps)
     _check_batch(options, endpoint, local)
-    check_wanted(options.wanted, evaluators, options.caps, options.api, batch=options.batch)
+    elsewhere = "--batch" if options.batch else "--engine ray" if options.engine is Engine.RAY else None
+    check_wanted(options.wanted, evaluators, options.caps, options.api, elsewhere=elsewhere)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
@@ -183,6 +189,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
             note=reporter.note,
         )
     _tell_of(log, reporter)
+    check_engine(options.engine, folder=folder, log=log, local=local)
     _draw(log, reporter)
     if local:
         reporter.note(local.serving)
@@ -210,7 +217,7 @@ def _column_types(
     options: RunOptions, evaluators: Sequence[Evaluator], log: Log, folder: Path | None
 ) -> ColumnTypes | None:
     """The columns of a table's rows, None for JSON Lines. Raises UsageError."""
-    if options.format is Format.JSONL:
+    if options.format is Format.JSONL and options.engine is Engine.LOCAL:
         return None
     if folder is None:
         raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
@@ -295,6 +302,8 @@ def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalMod
         raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
     if local:
         raise UsageError("a model file answers on this machine; leave out --batch")
+    if options.engine is Engine.RAY:
+        raise UsageError("one process sends and collects batches; leave out --batch or --engine ray")
     if options.output == STDOUT:
         raise UsageError("--batch keeps what it has sent in the folder of the run; name one with --output")
 
@@ -362,13 +371,16 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "schema": options.fields.schema.name if options.fields.schema else None,
         "records": options.fields.records.text if options.fields.records else None,
         "config": printable(options.config) if options.config else None,
+        "engine": options.engine,
+        "ray_address": options.ray_address,
+        "ray_workers": options.ray_workers,
         "limit": options.selection.limit,
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         **options.gates.describe(),
         **options.wanted.describe(),
         "output": printable(plan.folder) if plan.folder else None,
-        "format": options.format,
+        "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,

@@ -9,8 +9,10 @@ from ...evaluators.costs.price import show_dollars
 from ...evaluators.costs.price_list import ANY_HOST, EXAMPLE, read_prices
 from ...evaluators.costs.tariff import FREE_TARIFF, Tariff, find_tariff
 from ...evaluators.errors import UsageError
+from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Endpoint, is_loopback
 from ...evaluators.judges.preflight import shutdown_notice
+from ...evaluators.replies import Usage
 from .store import Store
 
 
@@ -74,3 +76,15 @@ def cost_line(cost: dict[str, float]) -> str:
     if cost["unanswered"]:
         line += f"; attempts without a reply may have cost up to {show_dollars(cost['unanswered'])}"
     return line + (f"; saved: {', '.join(saved)}" if saved else "")
+
+
+def settle(asker: Asker, store: Store, run: float) -> None:
+    """Count what the run has paid by its replies: workers that were killed cannot tell."""
+    asker.usage = Usage()
+    for reply in store.paid_by(run):
+        asker.usage = asker.usage.plus(reply.usage)
+        asker.budget.pay(reply)
+    for most in store.lost_by(run):
+        amount = asker.budget.bound(most)
+        asker.budget.bill.unanswered += amount.pico
+        asker.budget.spent = asker.budget.spent.plus(amount)

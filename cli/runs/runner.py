@@ -6,19 +6,19 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from ...evaluators.errors import FailureKind, InputError, OutputError, RecordFailed, RunError
+from ...evaluators.errors import Failure, FailureKind, InputError, OutputError, RecordFailed, RunError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judging import Begun, Judging, Outcome
 from ...evaluators.record import Record
 from ..records.log import Log, Position
+from .batch import Line, line_of
 from .feed import Feed
 from .finished import Hashes, InputHash
 from .opinions.opinion import Opinion
 from .opinions.opinions import Opinions
-from .results import Results, result_row
-from .tally import Tally, cluster_of
+from .results import Results
+from .tally import Tally
 
 GRACE_SECONDS = 30.0
 """How long what is in flight may take to finish once the run is to end."""
@@ -39,18 +39,6 @@ class Interrupted(RunError):
     def __init__(self, number: signal.Signals, advice: str = "") -> None:
         super().__init__(f"stopped by {number.name}{advice}")
         self.number = number
-
-
-class _Line(NamedTuple):
-    """A finished row that waits for its turn."""
-
-    row: bytes
-    evaluator: Evaluator
-    outcome: Outcome
-    fraction: float | None
-    cluster: int | None
-    stratum: str | None
-    opinions: Sequence[Opinion]
 
 
 @dataclass(kw_only=True)
@@ -77,6 +65,27 @@ class Course:
     def failed(self) -> int:
         """Rows that are errors."""
         return sum(tally.errors.total() for tally in self.tallies.values())
+
+    def add(self, evaluator: str, outcome: Outcome, *, cluster: int | None, stratum: str | None) -> None:
+        """Count a row that was written; `cluster` tells records of one question from others."""
+        self.tallies[evaluator].add(outcome, cluster=cluster, stratum=stratum)
+        self.rows += 1
+        self.reused += outcome.reused
+        self.unasked += outcome.requests == 0 and outcome.evaluation is not None
+        if outcome.model:
+            self.models[outcome.model] += 1
+
+
+def population_of(log: Log) -> int | None:
+    """The records that a simple random sample stands for; None for every other choice of records."""
+    return log.sample.population if log.sample and not log.selection.by else None
+
+
+def strata_of(log: Log) -> dict[str | None, int] | None:
+    """The records of each stratum that a sample was drawn from; None where it was drawn by no field."""
+    if not log.sample or not log.selection.by:
+        return None
+    return {value: stratum.population for value, stratum in log.sample.strata.items()}
 
 
 class Runner:
@@ -108,7 +117,7 @@ class Runner:
         self._results = results
         self._raise_on_failure = raise_on_failure
         self._grace = grace
-        self._queue: deque[asyncio.Task[_Line] | _Line] = deque()
+        self._queue: deque[asyncio.Task[Line] | Line] = deque()
         self._at_once = 0
         self._unwritten = 0
         self._writable = True
@@ -171,7 +180,7 @@ class Runner:
         task.add_done_callback(self._advance)
         self._queue.append(task)
 
-    async def _finish_at_once(self, line: _Line) -> None:
+    async def _finish_at_once(self, line: Line) -> None:
         """A row that needed no request, and so no task; others have their turn now and then."""
         self._queue.append(line)
         self._write_ready()
@@ -183,7 +192,7 @@ class Runner:
         self._progressed.clear()
         await self._progressed.wait()
 
-    async def _judge(self, position: Position, begun: Begun) -> _Line:
+    async def _judge(self, position: Position, begun: Begun) -> Line:
         try:
             outcome = await self.judging.finish(begun)
             opinions = await self.opinions.gather(position.record, begun) if self.opinions else ()
@@ -193,18 +202,18 @@ class Runner:
 
     def _line(
         self, position: Position, evaluator: Evaluator, outcome: Outcome, opinions: Sequence[Opinion] = ()
-    ) -> _Line:
-        carried = position.carried
+    ) -> Line:
         if self.opinions:
-            carried = {**self.opinions.columns(outcome, opinions), **carried}
-        row = result_row(position.record, evaluator, outcome, carried)
-        self._unwritten += len(row)
+            carried = {**self.opinions.columns(outcome, opinions), **position.carried}
+            line = line_of(position._replace(carried=carried), evaluator, outcome)._replace(opinions=opinions)
+        else:
+            line = line_of(position, evaluator, outcome)
+        self._unwritten += len(line.row)
         if outcome.failure and self._raise_on_failure:
-            self._end(RecordFailed(_failed_record(position.record, outcome)))
-        cluster = cluster_of(position.record.question)
-        return _Line(row, evaluator, outcome, position.fraction, cluster, position.stratum, opinions)
+            self._end(record_failed(position.record, outcome.failure))
+        return line
 
-    def _advance(self, finished: asyncio.Task[_Line]) -> None:
+    def _advance(self, finished: asyncio.Task[Line]) -> None:
         """Write the rows whose turn it is."""
         if finished.cancelled():
             self._end(RunError("a record's judgement was cancelled from outside"))
@@ -215,28 +224,22 @@ class Runner:
 
     def _write_ready(self) -> None:
         try:
-            while self._writable and self._queue and (line := _line_of(self._queue[0])):
+            while self._writable and self._queue and (line := _finished(self._queue[0])):
                 self._queue.popleft()
                 self._write(line)
         except OutputError as error:
             self._writable = False  # a row that was not written must not be followed by one that was
             self._end(error)
 
-    def _write(self, line: _Line) -> None:
+    def _write(self, line: Line) -> None:
         self._results.write(line.row)
         self._unwritten -= len(line.row)
-        course, outcome = self.course, line.outcome
-        course.tallies[line.evaluator.name].add(outcome, cluster=line.cluster, stratum=line.stratum)
-        course.rows += 1
-        course.fraction = line.fraction
-        course.reused += outcome.reused
-        if outcome.found and self.judging.saves:
-            self.judging.asker.budget.bill.saved_by_store += outcome.tariff.cost(outcome.found) or 0.0
+        self.course.add(line.evaluator, line.outcome, cluster=line.cluster, stratum=line.stratum)
+        self.course.fraction = line.fraction
+        if self.judging.saves:
+            self.judging.asker.budget.bill.saved_by_store += line.outcome.saved
         if self.opinions:
-            course.reused += self.opinions.count(line.evaluator, outcome, line.opinions)
-        course.unasked += outcome.requests == 0 and outcome.evaluation is not None
-        if outcome.model:
-            course.models[outcome.model] += 1
+            self.course.reused += self.opinions.count(line.evaluator, line.outcome, line.opinions)
 
     def _end(self, error: BaseException) -> None:
         if not self._ended.done():
@@ -266,8 +269,8 @@ class Runner:
             await judging.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _tasks(self) -> list[asyncio.Task[_Line]]:
-        return [entry for entry in self._queue if not isinstance(entry, _Line)]
+    def _tasks(self) -> list[asyncio.Task[Line]]:
+        return [entry for entry in self._queue if not isinstance(entry, Line)]
 
     @asynccontextmanager
     async def _signals(self) -> AsyncIterator[None]:
@@ -306,15 +309,25 @@ class Runner:
                 self._end(error)
 
 
-def _line_of(entry: "asyncio.Task[_Line] | _Line") -> _Line | None:
+def _finished(entry: "asyncio.Task[Line] | Line") -> Line | None:
     """The row of a queue's entry, None where there is none (yet)."""
-    if isinstance(entry, _Line):
+    if isinstance(entry, Line):
         return entry
     return entry.result() if entry.done() and not entry.cancelled() and entry.exception() is None else None
 
 
-def _failed_record(record: Record, outcome: Outcome) -> str:
-    failure = outcome.failure
-    assert failure is not None  # noqa: S101  # asked for failed records only
+def record_failed(record: Record, failure: Failure) -> RecordFailed:
+    """The error of a run that is to stop at the first failed record."""
     place = "" if failure.kind is FailureKind.BAD_INPUT else f" ({record.where})"  # there it stands in the message
-    return f"record {record.id!r}{place} failed: {failure.kind}: {failure.message}"
+    return RecordFailed(f"record {record.id!r}{place} failed: {failure.kind}: {failure.message}")
+
+
+def nothing_but_failures(course: Course, results: str | None) -> RunError | None:
+    """The error of a run in which an evaluator could judge nothing at all, else None; `results` has its rows."""
+    failed = {name: tally for name, tally in course.tallies.items() if tally.n and not tally.evaluated}
+    if not failed:
+        return None
+    kinds = sorted({kind for tally in failed.values() for kind in tally.errors})
+    by = f" by {' and '.join(failed)}" if len(failed) < len(course.tallies) else ""
+    where = f"; see {results}" if results else ""
+    return RunError(f"none of {course.records} records could be judged{by} ({', '.join(kinds)}){where}")

@@ -82,6 +82,7 @@ _UNANSWERED = """
 SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM unanswered
 WHERE run IN (SELECT started FROM runs WHERE output = ?)
 """
+_PAID = "SELECT model, input_tokens, output_tokens, cached_tokens, reasoning_tokens FROM replies WHERE run = ?"
 _FIND_FACTS = "SELECT facts FROM endpoints WHERE address = ? AND model = ?"
 _BUSY_SECONDS = 10.0
 _BUSY_PAUSE_SECONDS = 0.05
@@ -195,10 +196,7 @@ class Store:
             rows = self._execute(self._find_replies, (key,))
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        return [
-            Reply(text=text, finish_reason=finish, refusal=refusal, model=model, batch=bool(batch), usage=Usage(*usage))
-            for text, finish, refusal, model, batch, *usage in rows
-        ]
+        return _replies(rows)
 
     def keep_reply(self, key: bytes, reply: Reply) -> None:
         """Add a reply. Raises MemoryBusy."""
@@ -260,6 +258,18 @@ class Store:
             ((taken, given),) = self._execute(_UNANSWERED, (output,))
         return Usage(taken, given)
 
+    def paid_by(self, run: float) -> Iterator[Reply]:
+        """The replies that a run has paid for, without their texts."""
+        with self._translated():
+            for model, *usage in self._db.execute(_PAID, (run,)):
+                yield Reply(text=None, finish_reason="", model=model, usage=Usage(*usage))
+
+    def lost_by(self, run: float) -> list[Usage]:
+        """The bounds of a run's attempts that brought no reply and may have been billed."""
+        with self._translated():
+            rows = self._execute("SELECT input_tokens, output_tokens FROM unanswered WHERE run = ?", (run,))
+        return [Usage(*usage) for usage in rows]
+
     def keep_unanswered(self, most: Usage) -> None:
         """Note an attempt that brought no reply and may have been billed, unless another program holds the file."""
         with suppress(MemoryBusy):
@@ -312,6 +322,10 @@ class Store:
             raise
         self.rows("COMMIT")
 
+    def settle(self) -> None:
+        """Bring all that was written into the file itself, so that it can be read without the ones beside it."""
+        self._write("PRAGMA wal_checkpoint(TRUNCATE)", ())
+
     def close(self) -> None:
         """Close the file; everything written is already in it."""
         self._db.close()
@@ -349,3 +363,15 @@ class Store:
 def _is_busy(error: sqlite3.Error) -> bool:
     """Whether another program holds the file."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY_CODES  # extended codes say more in higher bits
+
+
+def read_replies(db: sqlite3.Connection, key: bytes) -> list[Reply]:
+    """All replies to a request in a store that somebody else writes, in the order of their arrival."""
+    return _replies(db.execute(_FIND_REPLIES, (key,)).fetchall())
+
+
+def _replies(rows: list[Any]) -> list[Reply]:
+    return [
+        Reply(text=text, finish_reason=finish, refusal=refusal, model=model, batch=bool(batch), usage=Usage(*usage))
+        for text, finish, refusal, model, batch, *usage in rows
+    ]

@@ -53,6 +53,11 @@ class Growth:
         self._hold = 0
         self._new_window(skip=0)
 
+    def deal(self, most: int) -> None:
+        """Another fixed number from now on; until the endpoint has answered one of them is used, and none of 0."""
+        self.most = most
+        self.limit = min(most, 1) if self._begun is None else most
+
     def open(self, now: float) -> None:
         """The endpoint has answered for the first time: more than one may be in flight."""
         self._set(self.most if self.fixed else min(START, self.most), now)

@@ -48,6 +48,8 @@ class Limiter:
         self.in_flight = 0
         self.closed: BaseException | None = None
         """Why nobody is let in any more, None while somebody is."""
+        self.on_hold: Callable[[float, bool], None] = lambda _seconds, _limited: None
+        """Told of each wait that the endpoint asks of everybody, and whether a rate limit was met."""
         now = self._loop.time()
         self._requests = Pace(limits.rpm, now) if limits.rpm else None
         self._tokens = Pace(limits.tpm, now) if limits.tpm else None
@@ -108,15 +110,34 @@ class Limiter:
 
         The limit is cut once for all that were sent before: they tell of the same.
         """
-        now = self._loop.time()
-        if started > self._cut_at:
-            self._cut_at = now
-            self.growth.limited(now)
-        self.hold(seconds)
+        self._cut(started)
+        self._keep(seconds)
+        self.on_hold(seconds, True)  # noqa: FBT003  # a callback takes no names
 
     def hold(self, seconds: float) -> None:
         """Nobody sends for `seconds`."""
-        self._resume_at = max(self._resume_at, self._loop.time() + seconds)
+        self._keep(seconds)
+        self.on_hold(seconds, False)  # noqa: FBT003  # the same
+
+    def heed(self, seconds: float, *, limited: bool) -> None:
+        """Keep a wait that another limiter of the same endpoint was told of."""
+        if limited:
+            self._cut(self._loop.time())
+        self._keep(seconds)
+
+    def deal(self, limits: Limits) -> None:
+        """Other limits from now on; what more may be sent then is not saved up yet."""
+        now = self._loop.time()
+        if limits.fixed:
+            self.growth.deal(limits.most)
+        self._requests = _dealt(self._requests, limits.rpm, now)
+        self._tokens = _dealt(self._tokens, limits.tpm, now)
+        self._wake()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is in flight or waits for its turn."""
+        return bool(self.in_flight or self._waiting)
 
     def recovered(self) -> None:
         """Somebody was answered, if not with a reply."""
@@ -125,7 +146,7 @@ class Limiter:
     def trip(self, seconds: float) -> None:
         """Nobody sends for `seconds`, and then one at a time, until somebody is answered."""
         self._tripped = True
-        self.hold(seconds)
+        self._keep(seconds)
 
     def close(self, error: BaseException) -> None:
         """Let nobody in any more: who waits or comes gets `error`; those in flight go on."""
@@ -145,6 +166,15 @@ class Limiter:
     async def idle(self) -> None:
         """Return once nothing is in flight."""
         await self._idle.wait()
+
+    def _cut(self, started: float) -> None:
+        now = self._loop.time()
+        if started > self._cut_at:
+            self._cut_at = now
+            self.growth.limited(now)
+
+    def _keep(self, seconds: float) -> None:
+        self._resume_at = max(self._resume_at, self._loop.time() + seconds)
 
     def _wait_for(self, expected: Callable[[], int]) -> float:
         """Seconds until whoever is first may send; without an end while no slot is free, or no money."""
@@ -211,3 +241,11 @@ class Limiter:
             self._timer = None
         if seconds != float("inf"):
             self._timer = self._loop.call_later(seconds, self._wake)
+
+
+def _dealt(pace: Pace | None, per_minute: float | None, now: float) -> Pace | None:
+    """The pace at another amount; a new one starts with nothing saved up."""
+    if pace is None or per_minute is None:
+        return None if per_minute is None else Pace(per_minute, now, full=False)
+    pace.change(per_minute, now)
+    return pace

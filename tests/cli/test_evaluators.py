@@ -104,7 +104,7 @@ def test_rescored_for_nothing(ctxrel: RunCommand, server: LoopbackServer, write_
         pytest.param("context_relevance", "description: Is", "description: Are", 0, id="description"),
         pytest.param("context_relevance", "citations\n", "{kind: citations, report: all}\n", 0, id="report"),
         pytest.param("answer_relevance", "partial: 0.5", "partial: 0.4", 0, id="score of a label"),
-        pytest.param("context_relevance", "You judge", "You weigh", 2, id="instruction"),
+        pytest.param("context_relevance", "system. For one question", "system. For a question", 2, id="instruction"),
         pytest.param("context_relevance", "How long do I have", "How long have I", 2, id="example"),
         pytest.param(
             "context_relevance", "The first sentence names", "The first one names", 0, id="reason not asked for"

@@ -36,6 +36,8 @@ class Seen:
     body: dict[str, Any]
     number: int
     """How many requests for the same messages came before."""
+    peer: int = 0
+    """The port it came from."""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -144,14 +146,14 @@ class LoopbackServer:
     def _add_routes(self, app: web.Application) -> None:
         """What else it serves."""
 
-    def _see(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Seen:
+    def _see(self, path: str, headers: dict[str, str], body: dict[str, Any], *, peer: int = 0) -> Seen:
         key = json.dumps(body.get("messages") or [body["input"], body["questions"]])
-        seen = Seen(path=path, headers=headers, body=body, number=self._counts[key])
+        seen = Seen(path=path, headers=headers, body=body, number=self._counts[key], peer=peer)
         self._counts[key] += 1
         return seen
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        seen = self._see(request.path, dict(request.headers), await request.json())
+        seen = self._see(request.path, dict(request.headers), await request.json(), peer=_peer(request))
         self.seen.append(seen)
         try:
             with self._counted():
@@ -189,6 +191,12 @@ class LoopbackServer:
             if model["id"] == request.match_info["model"]:
                 return await answer_with(request, Answer(body=model))
         return await answer_with(request, self.no_such_model if models else self.models)
+
+
+def _peer(request: web.Request) -> int:
+    """The client's port; 0 where it has gone already."""
+    name = request.transport and request.transport.get_extra_info("peername")
+    return int(name[1]) if name else 0
 
 
 async def answer_with(request: web.Request, answer: Answer) -> web.StreamResponse:

@@ -6,7 +6,6 @@ from typing import Any
 from ....evaluators.case import CONTEXTS
 from ....evaluators.errors import ModelUnknown
 from ....evaluators.evaluator import Evaluator
-from ....evaluators.judges.asking import Asker
 from ....evaluators.judges.judge import Judge
 from ....evaluators.judging import Begun, Judging, Outcome
 from ....evaluators.record import Record
@@ -34,11 +33,6 @@ class Opinions:
         self._repeats = repeats
         self._second = second
         self._stability: dict[str, Stability] = {}
-
-    @property
-    def second(self) -> Asker | None:
-        """Who asks the second judge."""
-        return self._second.asker if self._second else None
 
     async def gather(self, record: Record, begun: Begun) -> list[Opinion]:
         """The further opinions on a record that has its first; none where there was nothing to ask.
@@ -73,15 +67,14 @@ class Opinions:
         """The further columns of a row."""
         return {"opinions": [each.describe() for each in opinions], "majority": majority_of(outcome, opinions)}
 
-    def count(self, evaluator: Evaluator, outcome: Outcome, opinions: Sequence[Opinion]) -> int:
+    def count(self, evaluator: str, outcome: Outcome, opinions: Sequence[Opinion]) -> int:
         """Count a row that is written; the number of requests that its opinions did not have to send."""
-        if evaluator.name not in self._stability:
-            self._stability[evaluator.name] = Stability()
-        self._stability[evaluator.name].add(outcome, opinions, majority_of(outcome, opinions))
+        if evaluator not in self._stability:
+            self._stability[evaluator] = Stability()
+        self._stability[evaluator].add(outcome, opinions, majority_of(outcome, opinions))
         for each in opinions:
-            if each.outcome.found and each.judging.saves:
-                saved = each.outcome.tariff.cost(each.outcome.found) or 0.0
-                each.judging.asker.budget.bill.saved_by_store += saved
+            if each.judging.saves:
+                each.judging.asker.budget.bill.saved_by_store += each.outcome.saved
         return sum(each.outcome.reused for each in opinions)
 
     def add_to(self, summary: dict[str, Any]) -> None:

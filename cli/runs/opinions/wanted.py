@@ -55,8 +55,10 @@ class Wanted:
 NONE_WANTED = Wanted()
 
 
-def check_wanted(wanted: Wanted, evaluators: Sequence[Evaluator], caps: Caps, api: Api, *, batch: bool) -> None:
-    """Raise UsageError where opinions cannot be had."""
+def check_wanted(
+    wanted: Wanted, evaluators: Sequence[Evaluator], caps: Caps, api: Api, *, elsewhere: str | None
+) -> None:
+    """Raise UsageError where opinions cannot be had; `elsewhere` is an option by which others ask, not this process."""
     if wanted.model is None:
         for given, option in (
             (wanted.base_url is not None, "--judge-also-base-url"),
@@ -67,8 +69,10 @@ def check_wanted(wanted: Wanted, evaluators: Sequence[Evaluator], caps: Caps, ap
                 raise UsageError(f"{option} is about a second judge; name one with --judge-also, or leave it out")
     if wanted.on_disagreement and wanted.repeat == 1:
         raise UsageError("--on-disagreement looks at repeats, and nothing is repeated; add --repeat 3, or leave it out")
-    if wanted.any and batch:
-        raise UsageError("--repeat, --judge-also and --shuffle-contexts ask live; leave out --batch")
+    if wanted.any and elsewhere:
+        raise UsageError(
+            f"--repeat, --judge-also and --shuffle-contexts ask live, from one process; leave out {elsewhere}"
+        )
     if wanted.model is not None and caps.any:
         option = "--max-cost" if caps.cost is not None else "--max-tokens-total"
         raise UsageError(f"{option} caps one judge's account, and --judge-also has another; leave out one of the two")

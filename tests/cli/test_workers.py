@@ -1,0 +1,303 @@
+"""Several workers of one run, without Ray: what they share, what each keeps, and which record is to blame."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import Record, RunCommand
+from servers.loopback import MODEL, Answer, LoopbackServer, error, judge_by_hash
+
+from ctxrel.cli.records import Fields, open_log
+from ctxrel.cli.records.paths import FieldPath
+from ctxrel.cli.records.pieces import pieces_of
+from ctxrel.cli.records.sampling import Selection
+from ctxrel.cli.records.where import parse_condition
+from ctxrel.cli.runs.batch import Line
+from ctxrel.cli.runs.coordinator import Coordinator
+from ctxrel.cli.runs.gate import Gate
+from ctxrel.cli.runs.packed import pack, unpack
+from ctxrel.cli.runs.purse import Purse
+from ctxrel.cli.runs.shares import Amounts, Dealer
+from ctxrel.cli.runs.store import Store
+from ctxrel.cli.runs.survey import survey
+from ctxrel.cli.runs.suspects import GROUP, Suspects
+from ctxrel.cli.runs.worker import Assignment, Worker
+from ctxrel.cli.runs.worker_store import Run, WorkerStore, merge_stores, store_of
+from ctxrel.evaluators import load_evaluator
+from ctxrel.evaluators.costs.budget import NO_CAPS, Amount, Budget, Caps
+from ctxrel.evaluators.costs.tariff import UNKNOWN_TARIFF
+from ctxrel.evaluators.errors import Failure, FailureKind
+from ctxrel.evaluators.judges.endpoint import Api
+from ctxrel.evaluators.replies import Reply, Usage
+
+WriteLog = Callable[..., Path]
+NEEDS = {"question": "text", "contexts": "contexts"}
+RUN = Run(1.0, ".")
+
+
+def records(count: int) -> list[Record]:
+    return [
+        {
+            "id": f"r-{n}",
+            "question": f"Item {n}?",
+            "contexts": [f"Item {n} is a thing."],
+            "lang": "ko" if n % 3 else "en",
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("total", [3, 8, 100])
+def test_shares(total: int) -> None:
+    """At no moment do workers hold more than there is, whoever reports when; busy ones get what idle ones leave."""
+    chance = random.Random(total)
+    dealer = Dealer(Amounts(total, 600.0, None))
+    held = {name: Amounts(0, 0.0, None) for name in "abc"}
+    for name in held:
+        dealer.join(name)
+    for _ in range(500):
+        name = chance.choice("abc")
+        used = Amounts(chance.randint(0, held[name].slots or 0), held[name].rpm, None)
+        held[name] = dealer.deal(name, used, busy=chance.random() < 0.7)
+        assert sum(share.slots or 0 for share in held.values()) <= total
+        assert sum(share.rpm or 0 for share in held.values()) <= 600.0 + 1e-6
+    for _ in range(3):
+        held = {name: dealer.deal(name, held[name], busy=name == "a") for name in held}
+    assert held["a"].slots == total - 2
+    assert held["a"].rpm == pytest.approx(600 / 1.2)
+
+
+def test_share_of_a_worker_that_starts_anew() -> None:
+    """A process that died holds nothing any more."""
+    dealer = Dealer(Amounts(8))
+    dealer.join("a")
+    assert dealer.deal("a", Amounts(0), busy=True).slots == 8
+    dealer.join("a")
+    dealer.join("b")
+    assert dealer.deal("b", Amounts(0), busy=True).slots == 4
+
+
+def test_purse() -> None:
+    """Allowances and what is spent stay below the cap; it is empty when nobody may send, dead workers included."""
+    chance = random.Random(3)
+    purse = Purse(Budget(UNKNOWN_TARIFF, Caps(tokens=10_000), earlier=Amount(0, 1000)))
+    spent = {"a": 0, "b": 0}
+    gone = 0
+    for name in spent:
+        purse.join(name)
+    for turn in range(5000):
+        name = chance.choice("ab")
+        if turn == 50:  # killed with what it had told, and perhaps more
+            gone += purse.allow("b", Amount(0, spent["b"]), busy=True).tokens
+            purse.join("b")
+            spent["b"] = 0
+        allowed = purse.allow(name, Amount(0, spent[name]), busy=chance.random() < 0.8).tokens
+        while spent[name] < allowed and chance.random() < 0.9:
+            spent[name] += 107
+        if purse.empty:
+            break
+    assert purse.empty
+    assert 9000 <= sum(spent.values()) + gone <= 9000 + 2 * 107
+    assert "--max-tokens-total" in str(purse.spent().reached())
+
+
+def test_suspects() -> None:
+    """After a death with others, one in a group and one alone a record is guilty; its neighbours are not."""
+    suspects = Suspects()
+    batch = list(range(20))
+    assert suspects.begin("a", 0, batch).groups() == []
+    second = suspects.begin("a", 0, batch)
+    assert second.workers == ("a",)
+    groups = second.groups()
+    assert [len(group) for group in groups] == [GROUP, GROUP, 4]
+    suspects.judge(0, groups[0])
+    third = suspects.begin("b", 0, batch)
+    assert third.groups() == [list(range(8, 16)), list(range(16, 20)), *([n] for n in range(8))]
+    suspects.judge(0, [5])
+    fourth = suspects.begin("b", 0, batch)
+    assert fourth.guilty() == {5}
+    assert [5] not in fourth.groups()
+    suspects.end(0)
+    assert suspects.begin("a", 0, batch).deaths == {}
+
+
+async def test_gate() -> None:
+    """Nobody is inside beside the one that wants to be alone, and who comes while it waits comes after it."""
+    gate = Gate()
+    order: list[str] = []
+
+    async def shared(name: str) -> None:
+        async with gate.shared():
+            order.append(name)
+            await asyncio.sleep(0.01)
+            order.append(name)
+
+    async def alone() -> None:
+        async with gate.exclusive():
+            order.append("alone")
+            await asyncio.sleep(0.01)
+            order.append("alone")
+
+    first = [asyncio.create_task(shared(name)) for name in "ab"]
+    await asyncio.sleep(0)
+    rest = [asyncio.create_task(alone()), asyncio.create_task(shared("c"))]
+    await asyncio.gather(*first, *rest)
+    assert order[4:] == ["alone", "alone", "c", "c"]
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(),
+        Selection(limit=130),
+        Selection(where=[parse_condition("lang=ko")], limit=120),
+        Selection(sample=40, seed=2),
+        Selection(sample=20, by=FieldPath("lang"), where=[parse_condition("id!=r-7")]),
+    ],
+    ids=["all", "limit", "where", "sample", "by"],
+)
+def test_pieces(write_log: WriteLog, tmp_path: Path, selection: Selection) -> None:
+    """Readers of single files, in other processes, read the records that one reader of all of them reads."""
+    rows = records(300)
+    (tmp_path / "logs").mkdir()
+    write_log([*rows[:100], {"broken": 1}], "logs/a.jsonl")
+    pq.write_table(pa.Table.from_pylist(rows[100:200]), tmp_path / "logs" / "b.parquet")
+    write_log(rows[200:], "logs/c.jsonl")
+    log = open_log([str(tmp_path / "logs")], Fields(), NEEDS, selection=selection)
+    log.draw()
+    wanted = [position.record for position in log.records()]
+    found = survey(log)
+    assert found.records == len(wanted)
+    read = [unpack(pack(position)).record for piece in found.pieces for position in piece.records()]
+    assert read == wanted
+    assert pieces_of(log, wanted[-1].index)[0].first == 0
+
+
+def reply(text: str) -> Reply:
+    return Reply(text=text, finish_reason="stop", model="m", usage=Usage(10, 1))
+
+
+def test_stores_are_moved(tmp_path: Path) -> None:
+    """What workers kept is in the run's store afterwards, once, whether or not the moving was cut short."""
+    stores, path = tmp_path / "stores", tmp_path / "store.sqlite"
+    stores.mkdir()
+    run_store = Store(path)
+    run_store.begin_run(*RUN)
+    run_store.keep_reply(b"old", reply("before"))
+    run_store.settle()
+    one = WorkerStore(stores, "1", path, run=RUN, alone=True)
+    two = WorkerStore(stores, "2", path, run=RUN, alone=True)
+    one.keep_reply(b"k", reply("first"))
+    two.keep_reply(b"k", reply("second"))
+    two.keep_failure(b"f", Failure(FailureKind.TIMEOUT, "late"))
+    two.keep_unanswered(Usage(5, 5))
+    assert [each.text for each in two.replies(b"old")] == ["before"]
+    assert [each.text for each in two.replies(b"k")] == ["second"]
+    two.consult("1")
+    assert [each.text for each in two.replies(b"k")] == ["first", "second"]
+    two.close()
+    one.close()
+    kept = store_of(stores, "1").read_bytes()
+    assert merge_stores(stores, path) == 2
+    store_of(stores, "1").write_bytes(kept)  # killed before it was removed
+    assert merge_stores(stores, path) == 0
+    assert sorted(str(each.text) for each in run_store.replies(b"k")) == ["first", "second"]
+    assert run_store.failure(b"f") is FailureKind.TIMEOUT
+    assert run_store.unanswered(".") == Usage(5, 5)
+    assert len(list(run_store.paid_by(1.0))) == 3
+    assert not list(stores.iterdir())
+    run_store.close()
+
+
+class Crew:
+    """Workers with one coordinator, all in this process."""
+
+    def __init__(self, server: LoopbackServer, folder: Path, total: Amounts, *, raise_on_failure: bool = False) -> None:
+        store = Store(folder / "store.sqlite")
+        store.settle()
+        store.close()
+        self.coordinator = Coordinator(total, Budget())
+        endpoint = {
+            "model": MODEL, "base_url": server.url, "api_key_env": "NO_KEY", "parameters": {}, "timeout": 10.0,
+            "insecure": False,
+        }  # fmt: skip
+        assignment = Assignment(
+            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, api=Api.CHAT, facts=None, stores=folder / "stores",
+            run=RUN, tariff=UNKNOWN_TARIFF, caps=NO_CAPS, run_store=folder / "store.sqlite", alone=True,
+            concurrency=total.slots, attempts=3, grace=5.0, raise_on_failure=raise_on_failure, max_input_tokens=None,
+        )  # fmt: skip
+        self.workers = [Worker(name, assignment, self.coordinator) for name in "ab"]
+
+    async def judge(self, log: Path, *, size: int = 10) -> list[Line]:
+        """The rows of a log, whose batches the workers take in turn."""
+        positions = list(open_log([str(log)], Fields(), NEEDS).records())
+        batches = [positions[at : at + size] for at in range(0, len(positions), size)]
+        work = [self.workers[number % 2].judge(batch) for number, batch in enumerate(batches)]
+        lines = [line for lines in await asyncio.gather(*work) for line in lines]
+        for worker in self.workers:
+            await worker.close()
+        return lines
+
+
+async def test_workers_share_slots(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """All records have rows, and no more requests were in flight than the workers may have together."""
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.01)
+    crew = Crew(server, tmp_path, Amounts(6))
+    lines = await crew.judge(write_log(records(200)))
+    assert [line.position for line in lines] == list(range(200))
+    assert server.most_in_flight <= 6
+    assert (await crew.coordinator.progress()).sent == len(server.seen) == 200
+
+
+async def test_rate_limit_slows_all(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """A rate limit that one worker meets is waited out by the other one as well."""
+    server.script = lambda seen: (
+        error(429, "Rate limit reached", headers={"Retry-After": "2"})
+        if len(server.seen) == 60
+        else Answer(body=judge_by_hash(seen).body, delay=0.02)
+    )
+    crew = Crew(server, tmp_path, Amounts(4))
+    lines = await crew.judge(write_log(records(200)))
+    assert all(line.outcome.evaluation for line in lines)
+    assert [worker._asker.limiter._resume_at > 0 for worker in crew.workers] == [True, True]
+    assert (await crew.coordinator.progress()).failed == {FailureKind.RATE_LIMITED: 1}
+
+
+async def test_an_error_ends_all(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """What no request can do without ends the run of all workers, and nobody raises."""
+    server.script = lambda seen: (
+        judge_by_hash(seen) if len(server.seen) < 50 else error(401, "Incorrect API key provided")
+    )
+    crew = Crew(server, tmp_path, Amounts(4))
+    lines = await crew.judge(write_log(records(200)))
+    assert len(lines) == 49
+    told = (await crew.coordinator.progress()).error
+    assert told is not None
+    assert "key" in str(told)
+
+
+async def test_first_failure(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """With --raise-on-failure the first failed record ends the run, and is named."""
+    server.script = lambda seen: error(400, "no") if seen.record["question"] == "Item 33?" else judge_by_hash(seen)
+    crew = Crew(server, tmp_path, Amounts(2), raise_on_failure=True)
+    await crew.judge(write_log(records(200)))
+    assert "record 'r-33'" in str((await crew.coordinator.progress()).error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ray-workers", "2"], "--ray-workers needs --engine ray"),
+        (["--ray-address", "auto"], "--ray-address needs --engine ray"),
+    ],
+    ids=["workers", "address"],
+)
+def test_options_of_another_engine(ctxrel: RunCommand, write_log: WriteLog, arguments: list[str], said: str) -> None:
+    """Options of Ray alone are a mistake."""
+    done = ctxrel("run", write_log(records(1)), "-m", "offline", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr

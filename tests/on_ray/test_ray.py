@@ -1,0 +1,272 @@
+"""The same run on Ray: the same rows, whoever is killed on the way, and limits that hold over all workers."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import Record, RunCommand, read_rows, read_summary
+from servers.cluster import KEY, MARKS, RayCluster
+from servers.loopback import MODEL, Answer, LoopbackServer, Seen, judge_by_hash
+from servers.processes import process_at
+
+pytestmark = [*MARKS, pytest.mark.filterwarnings("default")]
+WriteLog = Callable[..., Path]
+IN_FLIGHT = 8
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[RayCluster]:
+    with RayCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(running: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
+    """The cluster, and what lets the command into it; the key is with the cluster alone."""
+    for name, value in running.environment.items():
+        monkeypatch.setenv(name, value)
+    return running
+
+
+def records(count: int, *, first: int = 0) -> list[Record]:
+    return [
+        {
+            "id": f"r-{number}",
+            "question": f"What is item {number}?",
+            "contexts": [f"Item {number} is a thing. It weighs {number} g.", f"Nothing of {number} here."],
+        }
+        for number in range(first, first + count)
+    ]
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """The rows of all files, by index."""
+    rows = pa.concat_tables([pq.read_table(path) for path in sorted((folder / "results").iterdir())]).to_pylist()
+    return sorted(rows, key=lambda row: row["index"])
+
+
+def on_ray(cluster: RayCluster, server: LoopbackServer, *arguments: str | Path) -> list[str]:
+    """The command's arguments."""
+    where = ["--engine", "ray", "--ray-address", cluster.address, "--ray-workers", "2"]
+    judge = ["-m", MODEL, "--base-url", server.url, "--api-key-env", "RAY_TEST_KEY", "-c", str(IN_FLIGHT)]
+    return ["run", *map(str, arguments), *judge, *where]
+
+
+def start(arguments: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "ctxrel.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def wait_for(server: LoopbackServer, count: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 240
+    while len(server.seen) < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert len(server.seen) >= count
+
+
+class Killer:
+    """Answers as the endpoint does, and kills whoever asks what it is to be killed for."""
+
+    def __init__(self, deadly: Callable[[Seen], bool]) -> None:
+        self.killed = 0
+        self._deadly = deadly
+
+    def __call__(self, seen: Seen) -> Answer:
+        if self._deadly(seen) and (process := process_at(seen.peer)):
+            os.kill(process, signal.SIGKILL)
+            self.killed += 1
+        answer = judge_by_hash(seen)
+        return Answer(body=answer.body, delay=0.01)
+
+
+def test_same_rows(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """5,000 records in files of two formats give the rows and the figures of a run in one process."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write_log(records(3000), "logs/a.jsonl")
+    pq.write_table(pa.Table.from_pylist(records(2000, first=3000)), folder / "b.parquet", row_group_size=300)
+    judge = ["-m", MODEL, "--base-url", server.url, "-c", "8"]
+    alone = ctxrel("run", folder, "-o", "alone", "--format", "parquet", *judge, timeout=300)
+    assert alone.returncode == 0, alone.stderr
+    server.most_in_flight = 0
+    done = ctxrel(*on_ray(cluster, server, folder, "-o", "ray"), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert rows_of(tmp_path / "ray") == pq.read_table(tmp_path / "alone" / "results.parquet").to_pylist()
+    assert len(server.seen) == 10_000
+    assert server.most_in_flight <= IN_FLIGHT
+    one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "ray")
+    for name in ("status", "evaluators", "judge", "input", "requests", "tokens", "setting"):
+        assert other[name] == one[name], name
+    assert "WARNING" not in done.stderr
+    assert "Deprecation" not in done.stderr
+
+
+def test_selection(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Conditions, a sample, carried fields and several evaluators are what they are in one process."""
+    log = write_log(
+        [{**record, "lang": "ko" if n % 3 else "en", "meta": {"n": n}} for n, record in enumerate(records(300))]
+    )
+    chosen = ["--where", "lang=ko", "--sample", "90", "--keep", "meta.n", "-e", "context_relevance"]
+    chosen += ["-e", "context_relevance_graded"]
+    judge = ["-m", MODEL, "--base-url", server.url]
+    assert ctxrel("run", log, "-o", "alone", *judge, *chosen).returncode == 0
+    done = ctxrel(*on_ray(cluster, server, log, "-o", "ray", *chosen), timeout=300)
+    assert done.returncode == 0, done.stderr
+    key = ("index", "evaluator")
+    wanted = sorted(read_rows(tmp_path / "alone"), key=lambda row: [row[name] for name in key])
+    found = sorted(rows_of(tmp_path / "ray"), key=lambda row: [row[name] for name in key])
+    assert [row["score"] for row in found] == [row["score"] for row in wanted]
+    assert [[row[name] for name in key] for row in found] == [[row[name] for name in key] for row in wanted]
+    one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "ray")
+    assert other["evaluators"] == one["evaluators"]
+    assert other["input"] == one["input"]
+
+
+def test_worker_killed(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A worker that is killed is replaced, and nothing is asked twice beyond what was in flight."""
+    killer = server.script = Killer(lambda _: len(server.seen) == 400)
+    done = ctxrel(*on_ray(cluster, server, write_log(records(1000))), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert killer.killed == 1
+    assert [row["id"] for row in rows_of(tmp_path / "log.ctxrel")] == [f"r-{n}" for n in range(1000)]
+    assert {row["status"] for row in rows_of(tmp_path / "log.ctxrel")} == {"evaluated"}
+    assert len(server.seen) <= 1000 + IN_FLIGHT
+    assert read_summary(tmp_path / "log.ctxrel")["engine"]["starts"] == 3
+
+
+def test_poisoned_record(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A record that kills each worker that judges it becomes an error row; all others are judged."""
+    killer = server.script = Killer(lambda seen: seen.record["question"] == "What is item 77?")
+    done = ctxrel(*on_ray(cluster, server, write_log(records(300))), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert killer.killed == 3
+    rows = rows_of(tmp_path / "log.ctxrel")
+    assert [row["id"] for row in rows] == [f"r-{n}" for n in range(300)]
+    (failed,) = [row for row in rows if row["error"]]
+    assert failed["id"] == "r-77"
+    assert failed["error"]["kind"] == "bad_input"
+    assert len(server.seen) <= 300 + 3 * IN_FLIGHT
+
+
+def test_driver_killed(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Nothing that was answered when the command was killed is asked again by the next one."""
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.02)
+    command = on_ray(cluster, server, write_log(records(1000)))
+    with start(command) as run:
+        wait_for(server, 300, run)
+        run.kill()
+    done = ctxrel(*command, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [row["id"] for row in rows_of(tmp_path / "log.ctxrel")] == [f"r-{n}" for n in range(1000)]
+    assert len(server.seen) <= 1000 + IN_FLIGHT
+    assert read_summary(tmp_path / "log.ctxrel")["requests"]["reused"] >= 300 - IN_FLIGHT
+    assert not list((tmp_path / "log.ctxrel" / "stores").iterdir())
+
+
+def test_signal(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """SIGTERM lets what is in flight finish; the rows so far are there, and the same command goes on."""
+    server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.02)
+    command = on_ray(cluster, server, write_log(records(1000)))
+    with start(command) as run:
+        wait_for(server, 300, run)
+        run.send_signal(signal.SIGTERM)
+        _, said = run.communicate(timeout=120)
+    assert run.returncode == 143, said.decode()
+    summary = read_summary(tmp_path / "log.ctxrel")
+    assert (summary["status"], summary["results"]) == ("interrupted", "results.part")
+    assert len(server.seen) < 1000
+    assert summary["requests"]["sent"] == len(server.seen)
+    done = ctxrel(*command, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(server.seen) == 1000
+    assert len(rows_of(tmp_path / "log.ctxrel")) == 1000
+
+
+def test_rpm(cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A cap on requests per minute is one over all workers."""
+    arrived: list[float] = []
+
+    def script(seen: Seen) -> Answer:
+        arrived.append(time.monotonic())
+        return judge_by_hash(seen)
+
+    server.script = script
+    done = ctxrel(*on_ray(cluster, server, write_log(records(80)), "--rpm", "600"), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(arrived) == 80
+    assert arrived[-1] - arrived[0] >= (80 - 20) / 10
+
+
+def test_max_cost(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """A budget is one over all workers, and over the runs; each worker passes it by a reply at most."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        f"{{'127.0.0.1': {{models: {{{MODEL}: {{input: 10, output: 0}}}}}}}}", encoding="utf-8"
+    )  # 0.001 USD a reply
+    command = on_ray(cluster, server, write_log(records(500)), "--prices", prices)
+    done = ctxrel(*command, "--max-cost", "0.2", timeout=300)
+    assert done.returncode == 75, done.stderr
+    assert "--max-cost 0.2 are spent" in done.stderr.splitlines()[-1]
+    summary = read_summary(tmp_path / "log.ctxrel")
+    assert summary["status"] == "budget"
+    assert summary["cost"]["total"] == pytest.approx(len(server.seen) * 0.001)
+    assert 200 <= len(server.seen) <= 202
+    again = ctxrel(*command, "--max-cost", "0.2", timeout=300)
+    assert again.returncode == 75
+    assert len(server.seen) <= 202
+    done = ctxrel(*command, "--max-cost", "2", timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(server.seen) == 500
+
+
+def test_refused_key(cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """What no request can do without ends the run, in one sentence."""
+    server.script = lambda _: Answer(status=401, body={"error": {"message": "Incorrect API key provided"}})
+    done = ctxrel(*on_ray(cluster, server, write_log(records(200))), timeout=300)
+    assert done.returncode == 1
+    assert "API key" in done.stderr.splitlines()[-1]
+
+
+def test_nothing_is_told(cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """The key reaches the endpoint from the workers' own environment; neither it nor a record is in a file of Ray's."""
+    log = write_log([{**record, "question": f"Zanzibar {record['id']}?"} for record in records(50)])
+    done = ctxrel(*on_ray(cluster, server, log), timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert {seen.headers["Authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
+    for path in cluster.folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert KEY.encode() not in data, path
+            assert b"Zanzibar" not in data, path
+
+
+def test_cluster_of_its_own(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path) -> None:
+    """Without an address Ray lasts as long as the run."""
+    done = ctxrel("run", write_log(records(200)), "-m", "offline", "--engine", "ray", "--ray-workers", "1", timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(rows_of(tmp_path / "log.ctxrel")) == 200
+    assert json.loads((tmp_path / "log.ctxrel" / "summary.json").read_text())["engine"]["workers"] == 1
