@@ -88,9 +88,13 @@ class Judging:
     saves = True
     """Whether replies that are remembered are money saved: earlier runs have paid them."""
 
-    def __init__(self, asker: Asker, memory: Memory, *, max_input_tokens: int | None = None) -> None:
-        """Records of more than `max_input_tokens`, the prompt included, are divided before they are asked about."""
+    def __init__(self, asker: Asker, memory: Memory, *, max_input_tokens: int | None = None, salt: bytes = b"") -> None:
+        """Records of more than `max_input_tokens`, the prompt included, are divided before they are asked about.
+
+        `salt` (16 bytes at most) keeps replies apart from those to the same requests with another one.
+        """
         self.asker = asker
+        self._salt = salt
         self._most = max_input_tokens
         self._memory = memory
         self._under_way: dict[bytes, asyncio.Task[bool]] = {}
@@ -281,7 +285,9 @@ class Judging:
     def _key(self, request: Request) -> bytes:
         if request.prompt not in self._fingerprints:
             self._fingerprints[request.prompt] = self.asker.judge.fingerprint(request.prompt)
-        return blake2b(self._fingerprints[request.prompt] + request.user.encode(), digest_size=16).digest()
+        return blake2b(
+            self._fingerprints[request.prompt] + request.user.encode(), digest_size=16, salt=self._salt
+        ).digest()
 
 
 def _kind_of(task: Task, reply: Reply) -> FailureKind | None:

@@ -179,6 +179,34 @@ NoWait = Annotated[
 FinishLive = Annotated[
     bool, typer.Option("--finish-live", help="With --batch: ask live for what the first batches leave.")
 ]
+Repeat = Annotated[
+    int,
+    typer.Option(min=1, max=20, metavar="N", help="Ask N times, and tell how far the judge agrees with itself."),
+]
+JudgeAlso = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Ask a second judge as well, and tell how far the two agree.",
+        autocompletion=complete_model,
+    ),
+]
+JudgeAlsoBaseUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="The second judge's endpoint; that of the first by default.")
+]
+JudgeAlsoKeyEnv = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Variable with the second judge's key; JUDGE_ALSO_API_KEY for an endpoint of its own."
+    ),
+]
+OnDisagreement = Annotated[
+    bool, typer.Option("--on-disagreement", help="Ask the second judge only where the scores of the repeats differ.")
+]
+ShuffleContexts = Annotated[
+    bool,
+    typer.Option("--shuffle-contexts", help="Ask once more with the contexts in another order, and tell the bias."),
+]
 Progress = Annotated[
     ProgressKind, typer.Option(help="How progress is shown; auto is a bar where stderr is a terminal.")
 ]

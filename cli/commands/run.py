@@ -15,6 +15,8 @@ from ..runs.engine import Engine
 from ..runs.folder import Format
 from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
+from ..runs.opinions.telling import NOT_COUNTED, stability_lines
+from ..runs.opinions.wanted import Wanted
 from ..runs.plan import RunOptions, plan_run
 from ..runs.pricing import cost_line
 from . import options as opt
@@ -62,6 +64,12 @@ def run(
     batch: opt.Batch = False,
     no_wait: opt.NoWait = False,
     finish_live: opt.FinishLive = False,
+    repeat: opt.Repeat = 1,
+    judge_also: opt.JudgeAlso = None,
+    judge_also_base_url: opt.JudgeAlsoBaseUrl = None,
+    judge_also_key_env: opt.JudgeAlsoKeyEnv = None,
+    on_disagreement: opt.OnDisagreement = False,
+    shuffle_contexts: opt.ShuffleContexts = False,
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
@@ -122,6 +130,14 @@ def run(
         config=config,
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
         gates=opt.parse_gates(fail_under, gate_on, max_errors),
+        wanted=Wanted(
+            repeat=repeat,
+            model=judge_also,
+            base_url=judge_also_base_url,
+            key_env=judge_also_key_env,
+            on_disagreement=on_disagreement,
+            shuffle=shuffle_contexts,
+        ),
     )
     reports = opt.parse_reports(junit, markdown, metrics_file)
     reporter = Reporter(progress)
@@ -130,6 +146,8 @@ def run(
     # Planned outside of the event loop, where Ctrl-C ends the wait for a pipe.
     plan = plan_run(options, reporter, sending=not dry_run)
     if dry_run:
+        if options.wanted.any:
+            reporter.note(NOT_COUNTED)
         show_estimate(plan, reporter)
         return
     quiet = progress in (ProgressKind.NONE, ProgressKind.JSON)
@@ -162,6 +180,8 @@ def show_ending(ending: Ending) -> None:
     columns = ["evaluator", "score", "95 % interval", "evaluated", "errors"]
     if rows:
         show_table(f"judge: {ending.summary['judge']['description']}", columns, rows, to_stderr=True)
+    for line in stability_lines(ending.summary):
+        write_error(line)
     if batch := ending.summary["batch"]:
         write_error(f"requests in batches: {batch['requests']:,}; batches: {len(batch['parts']):,}")
     if not ending.summary["results"] and ending.folder:
@@ -171,7 +191,8 @@ def show_ending(ending: Ending) -> None:
         f"requests: {requests['sent']:,} sent, {requests['reused']:,} answered from the store, "
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
-    if (cost := ending.summary["cost"]) and ending.summary["judge"]["model"] != OFFLINE:
+    judge = ending.summary["judge"]
+    if (cost := ending.summary["cost"]) and (judge["model"] != OFFLINE or "also" in judge):
         write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")

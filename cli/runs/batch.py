@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judging import Begun, Judging, Outcome
 from ..records.log import Position
+from .opinions.opinion import Opinion
 from .results import result_row
 from .tally import cluster_of
 
@@ -26,6 +27,8 @@ class Line(NamedTuple):
     """Which question it is about."""
     stratum: str | None
     """Which part of the population the record was drawn from."""
+    opinions: Sequence[Opinion] = ()
+    """What further answers on the record say."""
 
 
 class Batch(NamedTuple):

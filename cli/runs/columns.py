@@ -28,14 +28,31 @@ _LAST: ColumnTypes = {
     "error": {"kind": Scalar.TEXT, "message": Scalar.TEXT},
     "requests": Scalar.INTEGER,
 }
-_CARRIED: ColumnTypes = {"file": Scalar.TEXT, "kept": Scalar.JSON, "input": Scalar.JSON}
+_OPINION: ColumnTypes = {
+    "judge": Scalar.TEXT,
+    "repeat": Scalar.INTEGER,
+    "shuffled": Scalar.BOOLEAN,
+    "status": Scalar.TEXT,
+    "score": Scalar.NUMBER,
+    "contexts_relevant": [Scalar.BOOLEAN],
+    "usage": dict.fromkeys(Usage._fields, Scalar.INTEGER),
+    "cost": Scalar.NUMBER,
+    "error": Scalar.TEXT,
+}
+_FURTHER: ColumnTypes = {
+    "opinions": [_OPINION],
+    "majority": Scalar.NUMBER,
+    "file": Scalar.TEXT,
+    "kept": Scalar.JSON,
+    "input": Scalar.JSON,
+}
 
 
-def column_types(evaluators: Sequence[Evaluator], carried: Sequence[str]) -> ColumnTypes:
+def column_types(evaluators: Sequence[Evaluator], further: Sequence[str]) -> ColumnTypes:
     """The columns of a run's rows, in order: the union of what its evaluators fill.
 
-    `carried` are those of `file`, `kept` and `input` that its rows have. Raises UsageError where two evaluators fill a
-    column with values of different types.
+    `further` are those of `opinions`, `majority`, `file`, `kept` and `input` that its rows have. Raises UsageError
+    where two evaluators fill a column with values of different types.
     """
     outputs: ColumnTypes = {}
     owners: dict[str, str] = {}
@@ -43,7 +60,7 @@ def column_types(evaluators: Sequence[Evaluator], carried: Sequence[str]) -> Col
         for name, kind in evaluator.column_types.items():
             owner = owners.setdefault(name, evaluator.name)
             outputs[name] = _common(outputs.get(name, kind), kind, name, (owner, evaluator.name))
-    return {**_FIRST, **outputs, **_LAST, **{name: _CARRIED[name] for name in carried}}
+    return {**_FIRST, **outputs, **_LAST, **{name: _FURTHER[name] for name in further}}
 
 
 def _common(one: ColumnType, other: ColumnType, name: str, owners: tuple[str, str]) -> ColumnType:

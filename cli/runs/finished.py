@@ -84,13 +84,20 @@ async def finished_before(
     allowed = {"bad_input"} if failures_allowed else set()
     if summary["results"] != results:
         return None
-    if any(set(block["errors"]) - allowed for block in summary["evaluators"].values()):
+    if any(_errors(block) - allowed for block in summary["evaluators"].values()):
         return None
     if not store.knows_results(summary["results_hash"]) or _hash_of(folder / results) != summary["results_hash"]:
         return None
     hashes = await _read(log.records())
     before = Hashes(summary["input"]["fingerprint"], summary["input"]["ids"])
     return summary if hashes == before else None
+
+
+def _errors(block: dict[str, Any]) -> set[str]:
+    """The kinds of failures of an evaluator, those of further opinions included."""
+    stability = block.get("stability")
+    further = stability.get("errors") if isinstance(stability, dict) else None
+    return {*block["errors"], *(further or ())}
 
 
 async def _read(positions: Iterable[Position]) -> Hashes:

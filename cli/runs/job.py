@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,7 @@ from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .gates import judge_gates
 from .lock import hold_lock
+from .opinions.opinions import Opinions
 from .plan import Plan, Reporter, configuration
 from .pricing import spent_before, tell_of_batches
 from .results import Results, ResultsFile, ResultsStream, write_atomically
@@ -91,6 +93,8 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         configuration=configuration(plan, judge),
         started=started,
     )
+    live = _make_judging(plan, asker, store)
+    opinions = _make_opinions(plan, live, store, reporter)
     before = (
         options.engine is Engine.LOCAL
         and folder
@@ -118,9 +122,9 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         course, name, rows_hash = Course(tallies={}), None, None
         if error is None:
             results = _make_results(plan)
-            judging = fetching.judging if fetching and not options.finish_live else _make_judging(plan, asker, store)
+            judging = fetching.judging if fetching and not options.finish_live else live
             judging.saves = not fetching  # what the run's batches have brought is in the store, and paid by it
-            course, error = await _judge_all(plan, judging, results, reporter)
+            course, error = await _judge_all(plan, judging, results, reporter, opinions)
             name, rows_hash = results.name, results.hash
             if fetching and not isinstance(error, (Interrupted, OutputError)):
                 fetching.end()
@@ -129,6 +133,8 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         if fetching:
             add_batches(summary, fetching.summary(), fetching.timings(), fetching.usage)
         keep_experience(plan, asker, store)
+    if opinions:
+        opinions.add_to(summary)
     summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]
     failed = _keep_summary(plan, store, started, summary)
     return Ending(summary, folder, error or failed)  # the first error is the one to tell
@@ -153,12 +159,30 @@ def _make_results(plan: Plan) -> Results:
     return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)
 
 
-def _make_judging(plan: Plan, asker: Asker, store: Store) -> Judging:
-    return Judging(asker, store, max_input_tokens=plan.options.max_input_tokens)
+def _make_judging(plan: Plan, asker: Asker, store: Store, *, salt: bytes = b"") -> Judging:
+    return Judging(asker, store, max_input_tokens=plan.options.max_input_tokens, salt=salt)
+
+
+def _make_opinions(plan: Plan, first: Judging, store: Store, reporter: Reporter) -> Opinions | None:
+    """What asks for further opinions, None where none are wanted."""
+    options, wanted = plan.options, plan.options.wanted
+    if not wanted.any:
+        return None
+    repeats = [
+        _make_judging(plan, first.asker, store, salt=f"repeat {n}".encode()) for n in range(2, wanted.repeat + 1)
+    ]
+    second = None
+    if plan.second:
+        judge = make_judge(replace(plan, endpoint=plan.second.endpoint, local=None), store, reporter)
+        fixed = options.concurrency is not None or plan.second.endpoint is None
+        limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
+        budget = Budget(plan.second.tariff)
+        second = _make_judging(plan, Asker(judge, Patience(attempts=options.attempts), limits, budget), store)
+    return Opinions(wanted, options.selection.seed, first, repeats, second)
 
 
 async def _judge_all(
-    plan: Plan, judging: Judging, results: Results, reporter: Reporter
+    plan: Plan, judging: Judging, results: Results, reporter: Reporter, opinions: Opinions | None
 ) -> tuple[Course, RunError | None]:
     """How far the run came, and why it ended early, None where it did not."""
     if plan.folder:
@@ -172,6 +196,7 @@ async def _judge_all(
         grace=plan.options.grace,
         population=population_of(plan.log),
         strata=strata_of(plan.log),
+        opinions=opinions,
     )
     error = await _run_to_its_end(runner, results, judging.asker, reporter)
     if plan.folder and not error:
@@ -211,6 +236,8 @@ def _keep_summary(plan: Plan, store: Store, started: dt.datetime, summary: dict[
 def _setting_hash(plan: Plan, judge: Judge) -> str:
     options = plan.options
     selection = options.selection
+    second = plan.second and [plan.second.endpoint and plan.second.endpoint.address, plan.second.tariff.basis]
+    wanted = {"wanted": [options.wanted.describe(), selection.seed, second]} if options.wanted.any else {}
     return setting_hash(
         plan.evaluators,
         judge,
@@ -221,6 +248,7 @@ def _setting_hash(plan: Plan, judge: Judge) -> str:
         records=options.fields.records and options.fields.records.text,
         most=options.max_input_tokens,
         prices=plan.tariff.basis,
+        **wanted,
     )
 
 
@@ -235,9 +263,11 @@ async def _run_to_its_end(runner: Runner, results: Results, asker: Asker, report
     except RunError as error:
         with suppress(OutputError):  # the first error is the one to tell
             results.finish(complete=False)
-        return await asker.judge.explain(error)
+        judge = runner.opinions and runner.opinions.to_explain
+        return await (judge or asker.judge).explain(error)
     finally:
-        await asker.close()
+        for each in runner.askers:
+            await each.close()
     return None
 
 

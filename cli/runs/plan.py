@@ -4,7 +4,8 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -35,6 +36,8 @@ from .columns import column_types
 from .engine import Engine, check_engine
 from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
+from .opinions.second import Second, find_second
+from .opinions.wanted import NONE_WANTED, Wanted, check_wanted
 from .pricing import shutdown_warning, tariff_for
 from .runner import GRACE_SECONDS, Course
 
@@ -82,6 +85,8 @@ class RunOptions:
     ray_workers: int | None = None
     format: Format = Format.JSONL
     gates: Gates = USUAL_GATES
+    wanted: Wanted = NONE_WANTED
+    """Further opinions on each record."""
     config: str | None = None
     """The file that some of them came from."""
 
@@ -122,6 +127,8 @@ class Plan:
     """The model file behind the endpoint, if there is one."""
     columns: ColumnTypes | None = None
     """The columns of its rows, where they are written as a table."""
+    second: Second | None = None
+    """The second judge, if one is asked."""
 
     @property
     def store(self) -> Path | None:
@@ -158,9 +165,14 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     )
     tariff = tariff_for(endpoint, options.prices, options.caps)
     _check_batch(options, endpoint, local)
+    elsewhere = "--batch" if options.batch else "--engine ray" if options.engine is Engine.RAY else None
+    check_wanted(options.wanted, evaluators, options.caps, options.api, elsewhere=elsewhere)
     _check_input_tokens(options, evaluators)
     if endpoint is None:
         check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
+    first = (options.model, None if local else endpoint)
+    find = partial(_find_other_endpoint, options, sending=sending)
+    second = find_second(options.wanted, first, evaluators, options.prices, find)
     folder = output_folder(options.inputs, options.output)
     if STDIN in options.inputs and sys.stdin.isatty():
         reporter.note("reading JSON Lines from the terminal; end with Ctrl-D")
@@ -192,6 +204,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         tariff=tariff,
         local=local,
         columns=_column_types(options, evaluators, log, folder),
+        second=second,
     )
     if endpoint is None and (options.parameters or options.base_url):
         reporter.note("the offline judge takes no --param and no --base-url")
@@ -208,7 +221,7 @@ def _column_types(
         return None
     if folder is None:
         raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")
-    return column_types(evaluators, log.carried)
+    return column_types(evaluators, [*options.wanted.columns, *log.carried])
 
 
 def _tell_of(log: Log, reporter: Reporter) -> None:
@@ -311,6 +324,18 @@ def _find_endpoint(options: RunOptions, *, sending: bool) -> Endpoint:
     )
 
 
+def _find_other_endpoint(
+    options: RunOptions, *, model: str, base_url: str | None, api_key_env: str | None, sending: bool
+) -> Endpoint:
+    other = replace(
+        options,
+        model=model,
+        base_url=base_url or options.base_url,
+        api_key_env=api_key_env or options.api_key_env,
+    )
+    return _find_endpoint(other, sending=sending)
+
+
 def _find_local_model(options: RunOptions) -> LocalModel:
     return find_local_model(
         model=options.model,
@@ -355,6 +380,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         "sample": options.selection.describe(),
         **options.carrying.describe(),
         **options.gates.describe(),
+        **options.wanted.describe(),
         "output": printable(plan.folder) if plan.folder else None,
         "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
         "store": printable(plan.store) if plan.store else None,

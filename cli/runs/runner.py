@@ -15,6 +15,8 @@ from ..records.log import Log, Position
 from .batch import Line, line_of
 from .feed import Feed
 from .finished import Hashes, InputHash
+from .opinions.opinion import Opinion
+from .opinions.opinions import Opinions
 from .results import Results
 from .tally import Tally
 
@@ -100,11 +102,16 @@ class Runner:
         grace: float = GRACE_SECONDS,
         population: int | None = None,
         strata: Mapping[str | None, int] | None = None,
+        opinions: Opinions | None = None,
     ) -> None:
         self.course = Course(
             tallies={each.name: Tally(each, population=population, strata=strata) for each in evaluators}
         )
         self.judging = judging
+        self.opinions = opinions
+        self._judgings = [judging, *(opinions.judgings if opinions else [])]
+        self.askers = list({id(each.asker): each.asker for each in self._judgings}.values())
+        """All who ask, the main one first."""
         self._log = log
         self._evaluators = evaluators
         self._results = results
@@ -165,7 +172,7 @@ class Runner:
         while self._results.backlog > _UNWRITTEN_BYTES:  # noqa: ASYNC110  # who reads the rows sets no event
             await asyncio.sleep(_POLL_SECONDS)
         begun = self.judging.begin(position.record, evaluator)
-        if begun.ended:
+        if begun.ended and (self.opinions is None or begun.request is None):
             await self._finish_at_once(self._line(position, evaluator, begun.outcome))
             return
         await self._room.acquire()
@@ -188,12 +195,19 @@ class Runner:
     async def _judge(self, position: Position, begun: Begun) -> Line:
         try:
             outcome = await self.judging.finish(begun)
+            opinions = await self.opinions.gather(position.record, begun) if self.opinions else ()
         finally:
             self._room.release()
-        return self._line(position, begun.evaluator, outcome)
+        return self._line(position, begun.evaluator, outcome, opinions)
 
-    def _line(self, position: Position, evaluator: Evaluator, outcome: Outcome) -> Line:
-        line = line_of(position, evaluator, outcome)
+    def _line(
+        self, position: Position, evaluator: Evaluator, outcome: Outcome, opinions: Sequence[Opinion] = ()
+    ) -> Line:
+        if self.opinions:
+            carried = {**self.opinions.columns(outcome, opinions), **position.carried}
+            line = line_of(position._replace(carried=carried), evaluator, outcome)._replace(opinions=opinions)
+        else:
+            line = line_of(position, evaluator, outcome)
         self._unwritten += len(line.row)
         if outcome.failure and self._raise_on_failure:
             self._end(record_failed(position.record, outcome.failure))
@@ -224,15 +238,18 @@ class Runner:
         self.course.fraction = line.fraction
         if self.judging.saves:
             self.judging.asker.budget.bill.saved_by_store += line.outcome.saved
+        if self.opinions:
+            self.course.reused += self.opinions.count(line.evaluator, line.outcome, line.opinions)
 
     def _end(self, error: BaseException) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
-            self.judging.asker.limiter.close(error)
+            for asker in self.askers:
+                asker.limiter.close(error)
 
     async def _drain(self) -> None:
         """Let what is in flight finish, for as long as the grace lasts and nobody is in a hurry."""
-        waits = [asyncio.ensure_future(wait) for wait in (self.judging.asker.limiter.idle(), self._hurry.wait())]
+        waits = [asyncio.ensure_future(wait) for wait in (self._idle(), self._hurry.wait())]
         await asyncio.wait(waits, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
@@ -240,11 +257,16 @@ class Runner:
         if tasks and not self._hurry.is_set():  # whoever waits for a slot is told that there is none
             await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
+    async def _idle(self) -> None:
+        for asker in self.askers:
+            await asker.limiter.idle()
+
     async def _cancel_all(self) -> None:
         tasks = self._tasks()
         for task in tasks:
             task.cancel()
-        await self.judging.cancel()
+        for judging in self._judgings:
+            await judging.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Task[Line]]:

@@ -66,13 +66,39 @@ def kappa_of(table: Mapping[Cell, int]) -> float | None:
 
     The distance that chance would leave is that of independent draws: E(a - b)² = E a² + E b² - 2 · E a · E b.
     """
-    n = sum(table.values())
-    observed = sum(count * (label - verdict) ** 2 for (label, verdict), count in table.items()) / n
-    squares = sum(count * (label**2 + verdict**2) for (label, verdict), count in table.items()) / n
-    labels = sum(count * label for (label, _), count in table.items()) / n
-    verdicts = sum(count * verdict for (_, verdict), count in table.items()) / n
-    expected = squares - 2 * labels * verdicts
-    return 1 - observed / expected if expected > _ROUNDING else None
+    sums = PairSums()
+    for (label, verdict), count in table.items():
+        sums.add(label, verdict, count)
+    return sums.kappa
+
+
+class PairSums:
+    """What kappa takes of pairs of grades, whatever their number."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._distance = self._squares = self._first = self._second = 0.0
+
+    def add(self, first: float, second: float, count: int = 1) -> None:
+        """Count a pair so many times."""
+        self.n += count
+        self._distance += count * (first - second) ** 2
+        self._squares += count * (first**2 + second**2)
+        self._first += count * first
+        self._second += count * second
+
+    @property
+    def mean_of_second(self) -> float | None:
+        """The mean of the second grades, None where there are none."""
+        return self._second / self.n if self.n else None
+
+    @property
+    def kappa(self) -> float | None:
+        """Kappa with squared weights; None where all grades are alike, or there are none."""
+        if not self.n:
+            return None
+        expected = self._squares / self.n - 2 * (self._first / self.n) * (self._second / self.n)
+        return 1 - self._distance / self.n / expected if expected > _ROUNDING else None
 
 
 _ROUNDING = 1e-12

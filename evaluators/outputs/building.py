@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ROW_KEYS = frozenset(
     {
         "index", "id", "evaluator", "status", "question", "contexts", "model", "prompt", "repaired", "usage", "cost",
-        "error", "requests", "file", "kept", "input",
+        "error", "requests", "file", "kept", "input", "opinions", "majority",
     }
 )  # fmt: skip
 """The other columns of a result row."""

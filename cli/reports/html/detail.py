@@ -12,7 +12,7 @@ from .rows import Row
 COLUMNS = frozenset(
     (
         *("index", "id", "evaluator", "status", "score", "question", "model", "prompt", "repaired", "usage"),
-        *("error", "requests", "cost", "file", "kept", "input"),
+        *("error", "requests", "cost", "file", "kept", "input", "opinions", "majority"),
     )
 )
 """What every row has, or may have; the rest are outputs of its evaluator."""
