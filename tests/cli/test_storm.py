@@ -34,6 +34,7 @@ from ctxrel.cli.runs.job import Ending, carry_out
 from ctxrel.cli.runs.lock import hold_lock
 from ctxrel.cli.runs.plan import RunOptions, plan_run
 from ctxrel.cli.runs.store import Store
+from ctxrel.evaluators.costs.budget import Budget
 from ctxrel.evaluators.errors import OutputLocked
 from ctxrel.evaluators.judges.limiter import Limiter, Limits
 from ctxrel.evaluators.judges.transport import Response, Transport
@@ -267,8 +268,8 @@ def test_storm_leaves_nothing_behind(
     limiters: list[Limiter] = []
     make, send = Limiter.__init__, Transport.post
 
-    def remember(limiter: Limiter, limits: Limits) -> None:
-        make(limiter, limits)
+    def remember(limiter: Limiter, limits: Limits, budget: Budget | None = None) -> None:
+        make(limiter, limits, budget)
         limiters.append(limiter)
 
     async def count(transport: Transport, path: str, body: bytes) -> Response:
