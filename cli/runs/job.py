@@ -23,6 +23,7 @@ from ...evaluators.judges.offline import NOTICE, OfflineJudge
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
+from .configuration import configuration
 from .engine import Engine, prepare_ray
 from .experience import keep_experience
 from .finished import finished_before, setting_hash
@@ -30,7 +31,7 @@ from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .gates import judge_gates
 from .lock import hold_lock
 from .opinions.opinions import Opinions
-from .plan import Plan, Reporter, configuration
+from .plan import Plan, Reporter
 from .pricing import spent_before, tell_of_batches
 from .results import Results, ResultsFile, ResultsStream, write_atomically
 from .runner import Course, Interrupted, Runner, nothing_but_failures, population_of, strata_of

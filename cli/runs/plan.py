@@ -17,7 +17,6 @@ from ...evaluators.errors import UsageError
 from ...evaluators.evaluator import Evaluator, load_evaluator
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Api, Endpoint, find_endpoint
-from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
 from ...evaluators.judges.offline import OFFLINE, check_offline
@@ -30,7 +29,6 @@ from ..records.carrying import Carrying
 from ..records.inputs import STDIN
 from ..records.log import EVERYTHING, NOTHING
 from ..records.sampling import Selection
-from ..records.source import printable
 from .batching.progress import Counts
 from .columns import column_types
 from .engine import Engine, check_engine
@@ -344,54 +342,3 @@ def _find_local_model(options: RunOptions) -> LocalModel:
         concurrency=options.concurrency,
         timeout=options.timeout,
     )
-
-
-def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
-    """What was in force, defaults and environment included; the name of the key's variable, never the key."""
-    options, endpoint, local = plan.options, plan.endpoint, plan.local
-    return {
-        "inputs": [shown(printable(name)) for name in options.inputs],
-        "evaluators": [printable(name) for name in options.evaluators],
-        "model": options.model,
-        "api": options.api,
-        "base_url": endpoint.base_url if endpoint and not local else None,
-        "api_key_env": options.api_key_env if endpoint and not local else None,
-        "server": local and local.configuration,
-        "parameters": {evaluator.name: judge.parameters(evaluator.static) for evaluator in plan.evaluators},
-        "concurrency": judge.concurrency if local else options.concurrency,
-        "max_cost": options.caps.cost,
-        "max_tokens_total": options.caps.tokens,
-        "prices": printable(options.prices) if options.prices else None,
-        "rpm": options.rpm,
-        "tpm": options.tpm,
-        "fields": {
-            name: path.text
-            for name in ("question", "contexts", "answer", "id")
-            if (path := getattr(options.fields, name))
-        }
-        | {name: path.text for name, path in options.fields.others.items()},
-        "schema": options.fields.schema.name if options.fields.schema else None,
-        "records": options.fields.records.text if options.fields.records else None,
-        "config": printable(options.config) if options.config else None,
-        "engine": options.engine,
-        "ray_address": options.ray_address,
-        "ray_workers": options.ray_workers,
-        "limit": options.selection.limit,
-        "sample": options.selection.describe(),
-        **options.carrying.describe(),
-        **options.gates.describe(),
-        **options.wanted.describe(),
-        "output": printable(plan.folder) if plan.folder else None,
-        "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
-        "store": printable(plan.store) if plan.store else None,
-        "raise_on_failure": options.raise_on_failure,
-        "timeout": endpoint.timeout if endpoint else None,
-        "attempts": options.attempts,
-        "grace": options.grace,
-        "insecure": options.insecure,
-        "batch": options.batch,
-        "wait": options.wait,
-        "finish_live": options.finish_live,
-        "explain": options.explain,
-        "max_input_tokens": options.max_input_tokens,
-    }
