@@ -23,7 +23,11 @@ RunCommand = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No key, no endpoint and no proxy of the developer's; an empty working folder."""
+    """No key, no endpoint and no proxy of the developer's; an empty working folder.
+
+    The commands that tests start may keep their bytecode: without it each start takes twice the CPU.
+    """
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     for name in os.environ:
         if name.upper().startswith(("OPENAI_", "AZURE_")) or name.upper().endswith("_PROXY") or name == "FORCE_COLOR":
             monkeypatch.delenv(name)
