@@ -265,8 +265,28 @@ def test_run_without_an_end(run: Callable[..., Path], report: Callable[..., Page
     page = report(folder)
     assert page.index["id"] == ["t-1", "t-2"]
     assert page.notes[0].startswith("The run has not ended, or was killed")
+    torn = "log.ctxrel: the last row in results.jsonl.part is cut off, and left out: the run has not ended"
+    assert page.notes[1] == torn
     assert "without an end" in page.text
     assert "1.000" in page.text
+
+
+@needs_extra
+def test_rows_that_are_cut_off(run: Callable[..., Path], ctxrel: RunCommand) -> None:
+    """Results of a run that ended, with a last row that is not whole, are refused: others may be missing as well."""
+    folder = run(RECORDS)
+    rows = (folder / "results.jsonl").read_bytes()
+    (folder / "results.jsonl").write_bytes(rows[: rows.rindex(b"t-3")])
+    done = ctxrel("report", folder)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ctxrel: log.ctxrel/results.jsonl:3: the last row is cut off, and others may be missing; "
+        "run the same `ctxrel run` again, or copy the file once more\n",
+    )
+    (folder / "results.jsonl").write_bytes(rows.rstrip(b"\n"))  # as an editor may leave it: nothing is missing
+    assert ctxrel("report", folder).returncode == 0
+    (folder / "results.jsonl").unlink()
+    assert "holds no 'results.jsonl', which its summary names; run the same" in ctxrel("report", folder).stderr
 
 
 @needs_extra
@@ -517,7 +537,7 @@ def test_no_run(ctxrel: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "broken" / "results.jsonl").write_text('{"index": 0, "evaluator": "e"\n', encoding="utf-8")
     for folder, words in {
         "absent": "no folder 'absent'",
-        "empty": "'empty' holds no 'results.jsonl.part'",
+        "empty": "'empty' holds no results.jsonl",
         "broken": "broken/results.jsonl:1: this is no row of a run",
     }.items():
         done = ctxrel("report", folder)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....evaluators.record import Record
 from ....evaluators.sentences import language_of
-from .rows import Row
+from .records import Row
 
 COLUMNS = frozenset(
     (

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from ....evaluators.errors import UsageError
+from ..rows import ResultsFile
 from .charts import Chart, charts_of
-from .rows import Run
 from .survey import EvaluatorSurvey, Survey
 
 _SCRIPTS = ("record.js", "list.js")
@@ -58,7 +58,7 @@ def check_packages() -> None:
         raise UsageError("the report needs Jinja2 and pygal: pip install 'ctxrel[report]'")
 
 
-def render_page(run: Run, survey: Survey, shown: int, notes: Sequence[str]) -> Page:
+def render_page(run: ResultsFile, survey: Survey, shown: int, notes: Sequence[str]) -> Page:
     """The page of a run with so many records in it. Raises UsageError."""
     import jinja2  # noqa: PLC0415  # an extra
 
@@ -104,7 +104,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def headlines_of(run: Run, survey: Survey) -> list[Headline]:
+def headlines_of(run: ResultsFile, survey: Survey) -> list[Headline]:
     """Per evaluator what the summary says of it, or what its rows add up to, and its charts."""
     blocks = (run.summary or {}).get("evaluators") or {}
     breakdowns = survey.breakdowns()
@@ -144,7 +144,7 @@ def _figures(figures: Mapping[str, object]) -> list[tuple[str, str]]:
     ]
 
 
-def _facts(run: Run, survey: Survey) -> list[tuple[str, str]]:
+def _facts(run: ResultsFile, survey: Survey) -> list[tuple[str, str]]:
     """What was judged, by whom and when."""
     summary = run.summary or {}
     facts = [("records", f"{survey.records:,}")]
@@ -158,12 +158,12 @@ def _facts(run: Run, survey: Survey) -> list[tuple[str, str]]:
     return facts
 
 
-def _notes(run: Run) -> list[str]:
+def _notes(run: ResultsFile) -> list[str]:
     """What has to be known before the figures are believed."""
     summary = run.summary
+    notes = [run.torn] if run.torn else []
     if summary is None:
-        return [f"The run has not ended, or was killed: this page is about the rows in {run.results.name} so far."]
-    notes = []
+        return [f"The run has not ended, or was killed: this page is about the rows in {run.path.name} so far.", *notes]
     if summary.get("status") != "complete":
         notes.append(f"The run did not judge its whole log: {summary.get('error') or summary.get('status')}.")
     if sample := (summary.get("input") or {}).get("sample"):
