@@ -11,6 +11,7 @@ from typing import Any
 
 from ....evaluators.errors import UsageError
 from ..rows import ResultsFile
+from ..stability import stability_figures
 from .charts import Chart, charts_of
 from .survey import EvaluatorSurvey, Survey
 
@@ -49,6 +50,8 @@ class Headline:
     interval: str
     facts: Sequence[tuple[str, str]]
     figures: Sequence[tuple[str, str]]
+    stability: Sequence[Sequence[str]]
+    """What further opinions come to, row by row: its meaning, the figure, its interval, and of how many it is."""
     charts: Sequence[Chart]
 
 
@@ -127,10 +130,11 @@ def _headline(name: str, found: EvaluatorSurvey, block: Mapping[str, Any], chart
         facts.append(("prompt", str(block["prompt"])))
     return Headline(
         name=name,
-        score="–" if score is None else f"{score:.3f}",
+        score=_number(score),
         interval=f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}" if interval else "no interval",
         facts=facts,
         figures=_figures(block.get("figures") or {}),
+        stability=_stability(block.get("stability")),
         charts=charts,
     )
 
@@ -142,6 +146,27 @@ def _figures(figures: Mapping[str, object]) -> list[tuple[str, str]]:
         for name, value in figures.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
+
+
+def _stability(block: Mapping[str, Any] | None) -> list[list[str]]:
+    if not block:
+        return []
+    rows = [
+        [
+            figure.meaning,
+            _number(figure.value),
+            f"{figure.interval[0]:.3f} to {figure.interval[1]:.3f}" if figure.interval else "–",
+            "–" if figure.n is None else f"{figure.n:,}",
+        ]
+        for figure in stability_figures(block)
+    ]
+    if errors := sum(block["errors"].values()):
+        rows.append(["further answers that are errors", f"{errors:,}", "–", f"{block['opinions']:,}"])
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _facts(run: ResultsFile, survey: Survey) -> list[tuple[str, str]]:
