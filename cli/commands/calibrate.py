@@ -56,7 +56,7 @@ def calibrate(
         block for each in opened for block in calibrate_results(each, given, evaluators=evaluator, threshold=threshold)
     ]
     blocks.sort(key=lambda block: -1.0 if block["kappa"]["value"] is None else block["kappa"]["value"], reverse=True)
-    warnings = [each.unweighted for each in opened if each.unweighted]
+    warnings = [note for each in opened for note in each.notes]
     if as_json:
         counts = {"labels": len(given.ratings), "ties": len(given.ties)}
         write_json({**counts, "warnings": warnings, "results": blocks})

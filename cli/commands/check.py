@@ -8,27 +8,26 @@ import typer
 from ...evaluators.errors import GateNotMet
 from ..console import show_table, write_json
 from ..reports.summaries import read_summary
-from ..runs.gates import MAX_ERRORS, GateOn, figures_in, judge_gates
+from ..runs.gates import figures_in, judge_gates
+from . import groups
 from . import options as opt
+from .grouping import with_groups
 from .run import raise_broken
 
 EPILOG = "Example: ctxrel check support_en.ctxrel --fail-under 0.2 --fail-under context_relevance.mrr=0.1"
 
 
+@with_groups
 def check(
     run: Annotated[Path, typer.Argument(metavar="DIR|summary.json", help="The folder of a run, or its summary.")],
     *,
-    fail_under: opt.FailUnder = None,
-    gate_on: opt.GateOnWhat = GateOn.SCORE,
-    max_errors: opt.MaxErrors = MAX_ERRORS,
-    junit: opt.Junit = None,
-    markdown: opt.Markdown = None,
-    metrics_file: opt.MetricsFile = None,
+    gate_options: groups.GateOptions,
+    report_files: groups.ReportOptions,
     as_json: opt.AsJson = False,
 ) -> None:
     """Hold a finished run to gates: exit 3 and a line for each that is not met, or where the run is not complete."""
-    gates = opt.parse_gates(fail_under, gate_on, max_errors)
-    reports = opt.parse_reports(junit, markdown, metrics_file)
+    gates = gate_options.parse()
+    reports = report_files.parse()
     summary = read_summary(run)
     if summary["evaluators"]:  # a run that waits for batches has no figures yet
         gates.check_names(figures_in(summary))

@@ -8,11 +8,12 @@ import typer
 
 from ...evaluators.costs.forecast import SECONDS
 from ...evaluators.costs.price import show_dollars
-from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
 from ..console import ProgressKind, Reporter, duration, show_table, write_out
 from ..runs.estimating import estimate as estimate_run
 from ..runs.plan import Plan, RunOptions, plan_run
+from . import groups
 from . import options as opt
+from .grouping import with_groups
 
 EPILOG = "Example: ctxrel estimate sample_data/support_en.jsonl --model gpt-6-luna"
 _RANGE = ("low", "likely", "high")
@@ -25,31 +26,17 @@ _WORDS = {
 }
 
 
+@with_groups
 def estimate(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
-    model: opt.Model = DEFAULT_MODEL,
-    api: opt.Service = Api.CHAT,
-    base_url: opt.BaseUrl = None,
-    param: opt.Parameters = None,
-    concurrency: opt.Concurrency = None,
-    rpm: opt.RequestsPerMinute = None,
-    tpm: opt.TokensPerMinute = None,
+    judge: groups.JudgeOptions,
+    requests: groups.RequestOptions,
     prices: opt.Prices = None,
-    question_field: opt.QuestionField = None,
-    contexts_field: opt.ContextsField = None,
-    answer_field: opt.AnswerField = None,
-    id_field: opt.IdField = None,
-    field: opt.OtherFields = None,
-    schema: opt.Schema = None,
-    records: opt.Records = None,
-    limit: opt.Limit = None,
-    where: opt.Where = None,
-    sample: opt.Sample = None,
-    seed: opt.Seed = 0,
-    sample_by: opt.SampleBy = None,
+    log: groups.LogOptions,
+    selection: groups.SelectionOptions,
     store: opt.Store = None,
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
@@ -62,18 +49,13 @@ def estimate(
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
-        model=model,
-        api=api,
-        base_url=base_url,
+        model=judge.model,
+        api=judge.api,
+        base_url=judge.base_url,
         api_key_env="OPENAI_API_KEY",
-        parameters=opt.parse_parameters(param or []),
-        concurrency=concurrency,
-        fields=opt.parse_fields(
-            {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
-            field or [],
-            schema,
-            records,
-        ),
+        parameters=requests.parameters(),
+        concurrency=requests.concurrency,
+        fields=log.parse(),
         output=output,
         store=store,
         raise_on_failure=False,
@@ -81,10 +63,10 @@ def estimate(
         attempts=1,
         explain=explain,
         max_input_tokens=max_input_tokens,
-        rpm=opt.parse_rate("--rpm", rpm),
-        tpm=opt.parse_rate("--tpm", tpm),
+        rpm=opt.parse_rate("--rpm", requests.rpm),
+        tpm=opt.parse_rate("--tpm", requests.tpm),
         prices=prices,
-        selection=opt.parse_selection(limit, where, sample, seed, sample_by),
+        selection=selection.parse(),
         config=config,
     )
     show_estimate(plan_run(options, reporter, sending=False), reporter, show=show, json=json)

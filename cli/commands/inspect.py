@@ -11,29 +11,22 @@ from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..runs.inspection import inspect_log
 from ..runs.plan import load_evaluators, needs_of
+from . import groups
 from . import options as opt
+from .grouping import with_groups
 
 EPILOG = "Example: ctxrel inspect sample_data/support_en.jsonl"
 _SHOWN_LINES = 6
 """Of a terminal, for each record."""
 
 
+@with_groups
 def inspect(
     inputs: opt.Inputs,
     *,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
-    question_field: opt.QuestionField = None,
-    contexts_field: opt.ContextsField = None,
-    answer_field: opt.AnswerField = None,
-    id_field: opt.IdField = None,
-    field: opt.OtherFields = None,
-    schema: opt.Schema = None,
-    records: opt.Records = None,
-    limit: opt.Limit = None,
-    where: opt.Where = None,
-    sample: opt.Sample = None,
-    seed: opt.Seed = 0,
-    sample_by: opt.SampleBy = None,
+    log_options: groups.LogOptions,
+    selection: groups.SelectionOptions,
     keep: opt.Kept = None,
     as_json: opt.AsJson = False,
     config: opt.Config = None,
@@ -43,14 +36,13 @@ def inspect(
     The whole log is read. Nothing is sent or written, and no key is needed; what a run would refuse is refused.
     """
     evaluators = load_evaluators(evaluator, explain=False)
-    named = {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field}
-    fields = opt.parse_fields(named, field or [], schema, records)
+    fields = log_options.parse()
     needs = needs_of(evaluators, fields)
     log = open_log(
         inputs,
         fields,
         needs,
-        selection=opt.parse_selection(limit, where, sample, seed, sample_by),
+        selection=selection.parse(),
         carrying=Carrying(keep=[FieldPath(path) for path in keep or []]),
     )
     reporter = Reporter(ProgressKind.NONE if as_json else ProgressKind.PLAIN)

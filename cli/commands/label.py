@@ -15,13 +15,16 @@ from ..console import harmless, write_error
 from ..records import Log, open_log
 from ..records.inputs import STDIN
 from ..reports.labelling import LabelFile, parse_label
+from . import groups
 from . import options as opt
+from .grouping import with_groups
 
 EPILOG = "Example: ctxrel label sample_data/support_en.jsonl --labels labels.jsonl --sample 20"
 _SKIP, _QUIT = "s", "q"
 _ASKED = "label (y, n or a grade; s skips, q ends): "
 
 
+@with_groups
 def label(
     inputs: opt.Inputs,
     *,
@@ -32,16 +35,8 @@ def label(
     rater: Annotated[
         str, typer.Option(metavar="NAME", help="The field of the label; another one for each rater.")
     ] = "label",
-    question_field: opt.QuestionField = None,
-    contexts_field: opt.ContextsField = None,
-    answer_field: opt.AnswerField = None,
-    id_field: opt.IdField = None,
-    field: opt.OtherFields = None,
-    limit: opt.Limit = None,
-    where: opt.Where = None,
-    sample: opt.Sample = None,
-    seed: opt.Seed = 0,
-    sample_by: opt.SampleBy = None,
+    field_options: groups.FieldOptions,
+    selection: groups.SelectionOptions,
 ) -> None:
     """Label records by hand, without seeing what a judge said; go on another day with the same command.
 
@@ -51,10 +46,7 @@ def label(
         raise UsageError("labels are typed on standard input, where no log can be; name the log's file")
     file = LabelFile(labels, rater)
     asked = load_evaluator(evaluator)
-    named = {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field}
-    fields = opt.parse_fields(named, field or [])
-    selection = opt.parse_selection(limit, where, sample, seed, sample_by)
-    log = open_log(inputs, fields, asked.inputs, selection=selection)
+    log = open_log(inputs, field_options.parse(), asked.inputs, selection=selection.parse())
     if labels.exists() and any(Path(name).is_file() and labels.samefile(name) for name in log.names):
         raise UsageError(f"--labels {str(labels)!r} is the log itself; name another file")
     log.draw()

@@ -5,21 +5,14 @@ from typing import Annotated
 
 import typer
 
-from ...evaluators.costs.budget import Caps
 from ...evaluators.definition import check_parameters
 from ...evaluators.errors import DefinitionError, UsageError
 from ...evaluators.jsontext import NotJSON, loads
 from ...evaluators.judges.endpoint import Api
 from ..console import ProgressKind
-from ..records.fields import Fields
-from ..records.paths import FieldPath
-from ..records.sampling import Selection
-from ..records.schemas import find_schema
-from ..records.where import parse_condition
-from ..reports.files import ReportFiles
 from ..runs.engine import Engine
 from ..runs.folder import Format as ResultsFormat
-from ..runs.gates import GateOn, Gates, parse_allowance, parse_threshold
+from ..runs.gates import GateOn
 from .completing import complete_evaluator, complete_model
 from .config import CONFIG, load_config
 
@@ -230,53 +223,11 @@ Config = Annotated[
 ]
 
 
-def parse_selection(
-    limit: int | None, where: list[str] | None, sample: int | None, seed: int, sample_by: str | None
-) -> Selection:
-    """Which records of a log are meant. Raises UsageError."""
-    return Selection(
-        limit=limit,
-        where=[parse_condition(text) for text in where or []],
-        sample=sample,
-        seed=seed,
-        by=FieldPath(sample_by) if sample_by is not None else None,
-    )
-
-
-def parse_gates(fail_under: list[str] | None, gate_on: GateOn, max_errors: str) -> Gates:
-    """How good the run has to be. Raises UsageError."""
-    return Gates(
-        fail_under=[parse_threshold(given) for given in fail_under or []],
-        gate_on=gate_on,
-        max_errors=parse_allowance(max_errors),
-    )
-
-
-def parse_reports(junit: Path | None, markdown: Path | None, metrics_file: Path | None) -> ReportFiles:
-    """The reports that are wanted. Raises UsageError where they could not be written."""
-    reports = ReportFiles(junit, markdown, metrics_file)
-    reports.check()
-    return reports
-
-
 def parse_rate(option: str, value: float | None) -> float | None:
     """A number per minute. Raises UsageError for one that is no amount."""
     if value is not None and not 0 < value < float("inf"):
         raise UsageError(f"{option} {value:g}: give a number above 0")
     return value
-
-
-def check_ray(engine: Engine, address: str | None, workers: int | None) -> None:
-    """Raise UsageError for options of an engine that was not asked for."""
-    if engine is not Engine.RAY and (address is not None or workers is not None):
-        raise UsageError(f"--ray-{'address' if address is not None else 'workers'} needs --engine ray")
-
-
-def parse_caps(max_cost: float | None, max_tokens_total: int | None) -> Caps:
-    """What a run may spend. Raises UsageError for what is no amount of money."""
-    if max_cost is not None and not 0 < max_cost < float("inf"):
-        raise UsageError(f"--max-cost {max_cost:g}: give an amount in USD above 0")
-    return Caps(cost=max_cost, tokens=max_tokens_total)
 
 
 def parse_parameters(given: list[str]) -> dict[str, object]:
@@ -297,24 +248,3 @@ def parse_parameters(given: list[str]) -> dict[str, object]:
     except DefinitionError as error:
         raise UsageError(str(error)) from None
     return parameters
-
-
-def parse_fields(
-    named: dict[str, str | None], given: list[str], schema: str | None = None, records: str | None = None
-) -> Fields:
-    """Fields from the options for single ones, from NAME=PATH and from a schema's name. Raises UsageError."""
-    paths = {name: FieldPath(path) for name, path in named.items() if path is not None}
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise UsageError(f"{text!r} names no field; write --field NAME=PATH, as tone=meta.tone")
-        if name in paths:
-            raise UsageError(f"the field of {name!r} is named twice")
-        paths[name] = FieldPath(path)
-    own = {name: paths.pop(name, None) for name in named}
-    return Fields(
-        **own,
-        others=paths,
-        schema=find_schema(schema) if schema is not None else None,
-        records=FieldPath(records) if records is not None else None,
-    )

@@ -5,84 +5,48 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...evaluators.errors import GateNotMet
-from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
 from ...evaluators.judges.offline import OFFLINE
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
-from ..records.carrying import Carrying
-from ..records.paths import FieldPath
 from ..reports.files import ReportFiles
-from ..runs.engine import Engine
 from ..runs.folder import Format
-from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
 from ..runs.opinions.telling import NOT_COUNTED, stability_lines
-from ..runs.opinions.wanted import Wanted
 from ..runs.plan import RunOptions, plan_run
 from ..runs.pricing import cost_line
+from . import groups
 from . import options as opt
 from .estimate import show_estimate
+from .grouping import with_groups
 
 EPILOG = "Example: ctxrel run sample_data/support_en.jsonl --model offline"
 
 
+@with_groups
 def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
     format_: opt.Format = Format.JSONL,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
-    model: opt.Model = DEFAULT_MODEL,
-    api: opt.Service = Api.CHAT,
-    base_url: opt.BaseUrl = None,
+    judge: groups.JudgeOptions,
     api_key_env: opt.ApiKeyEnv = "OPENAI_API_KEY",
-    param: opt.Parameters = None,
-    concurrency: opt.Concurrency = None,
-    rpm: opt.RequestsPerMinute = None,
-    tpm: opt.TokensPerMinute = None,
-    max_cost: opt.MaxCost = None,
-    max_tokens_total: opt.MaxTokensTotal = None,
+    requests: groups.RequestOptions,
+    caps: groups.CapOptions,
     prices: opt.Prices = None,
-    question_field: opt.QuestionField = None,
-    contexts_field: opt.ContextsField = None,
-    answer_field: opt.AnswerField = None,
-    id_field: opt.IdField = None,
-    field: opt.OtherFields = None,
-    schema: opt.Schema = None,
-    records: opt.Records = None,
-    limit: opt.Limit = None,
-    where: opt.Where = None,
-    sample: opt.Sample = None,
-    seed: opt.Seed = 0,
-    sample_by: opt.SampleBy = None,
-    keep: opt.Kept = None,
-    with_input: opt.WithInput = False,
+    log: groups.LogOptions,
+    selection: groups.SelectionOptions,
+    carrying: groups.CarryingOptions,
     store: opt.Store = None,
-    timeout: opt.Timeout = None,
-    attempts: opt.Attempts = 5,
-    grace: opt.Grace = 30.0,
-    insecure: opt.Insecure = False,
-    batch: opt.Batch = False,
-    no_wait: opt.NoWait = False,
-    finish_live: opt.FinishLive = False,
-    repeat: opt.Repeat = 1,
-    judge_also: opt.JudgeAlso = None,
-    judge_also_base_url: opt.JudgeAlsoBaseUrl = None,
-    judge_also_key_env: opt.JudgeAlsoKeyEnv = None,
-    on_disagreement: opt.OnDisagreement = False,
-    shuffle_contexts: opt.ShuffleContexts = False,
+    patience: groups.PatienceOptions,
+    batches: groups.BatchOptions,
+    opinions: groups.OpinionOptions,
     max_input_tokens: opt.MaxInputTokens = None,
     explain: opt.Explain = False,
     raise_on_failure: opt.RaiseOnFailure = False,
-    engine: opt.EngineName = Engine.LOCAL,
-    ray_address: opt.RayAddress = None,
-    ray_workers: opt.RayWorkers = None,
+    engines: groups.EngineOptions,
     dry_run: opt.DryRun = False,
-    fail_under: opt.FailUnder = None,
-    gate_on: opt.GateOnWhat = GateOn.SCORE,
-    max_errors: opt.MaxErrors = MAX_ERRORS,
-    junit: opt.Junit = None,
-    markdown: opt.Markdown = None,
-    metrics_file: opt.MetricsFile = None,
+    gates: groups.GateOptions,
+    report_files: groups.ReportOptions,
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
@@ -90,56 +54,44 @@ def run(
 
     Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
     """
-    opt.check_ray(engine, ray_address, ray_workers)
+    engines.check()
     options = RunOptions(
         inputs=inputs,
         evaluators=evaluator,
-        model=model,
-        api=api,
-        base_url=base_url,
+        model=judge.model,
+        api=judge.api,
+        base_url=judge.base_url,
         api_key_env=api_key_env,
-        parameters=opt.parse_parameters(param or []),
-        concurrency=concurrency,
-        fields=opt.parse_fields(
-            {"question": question_field, "contexts": contexts_field, "answer": answer_field, "id": id_field},
-            field or [],
-            schema,
-            records,
-        ),
+        parameters=requests.parameters(),
+        concurrency=requests.concurrency,
+        fields=log.parse(),
         output=output,
         format=format_,
         store=store,
         raise_on_failure=raise_on_failure,
-        timeout=timeout,
-        attempts=attempts,
+        timeout=patience.timeout,
+        attempts=patience.attempts,
         explain=explain,
         max_input_tokens=max_input_tokens,
-        rpm=opt.parse_rate("--rpm", rpm),
-        tpm=opt.parse_rate("--tpm", tpm),
-        caps=opt.parse_caps(max_cost, max_tokens_total),
+        rpm=opt.parse_rate("--rpm", requests.rpm),
+        tpm=opt.parse_rate("--tpm", requests.tpm),
+        caps=caps.parse(),
         prices=prices,
-        grace=grace,
-        insecure=insecure,
-        batch=batch,
-        wait=not no_wait,
-        finish_live=finish_live,
-        selection=opt.parse_selection(limit, where, sample, seed, sample_by),
-        engine=engine,
-        ray_address=ray_address,
-        ray_workers=ray_workers,
+        grace=patience.grace,
+        insecure=patience.insecure,
+        batch=batches.batch,
+        wait=not batches.no_wait,
+        finish_live=batches.finish_live,
+        selection=selection.parse(),
+        engine=engines.engine,
+        ray_address=engines.ray_address,
+        ray_workers=engines.ray_workers,
         config=config,
-        carrying=Carrying(keep=[FieldPath(path) for path in keep or []], whole=with_input),
-        gates=opt.parse_gates(fail_under, gate_on, max_errors),
-        wanted=Wanted(
-            repeat=repeat,
-            model=judge_also,
-            base_url=judge_also_base_url,
-            key_env=judge_also_key_env,
-            on_disagreement=on_disagreement,
-            shuffle=shuffle_contexts,
-        ),
+        carrying=carrying.parse(),
+        gates=gates.parse(),
+        wanted=opinions.parse(),
     )
-    reports = opt.parse_reports(junit, markdown, metrics_file)
+    reports = report_files.parse()
     reporter = Reporter(progress)
     if config:
         reporter.note(f"options: {config}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...evaluators.judges.model_file import in_bytes
-from ..runs.store import SCHEMA_VERSION
+from ..runs.store_schema import SCHEMA_VERSION
 from .finding import Finding, failed, warned
 
 _ANOTHER = "name another with --store"

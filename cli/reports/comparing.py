@@ -185,8 +185,7 @@ def _warnings(baseline: Baseline, other: ResultsFile, names: dict[str, str], fou
     if None not in inputs and inputs[0] != inputs[1]:
         yield "the inputs differ: other records, contexts or answers, or another order"
     for results in (baseline.results, other):
-        if results.unweighted:
-            yield results.unweighted
+        yield from results.notes
         if results.summary and results.summary["status"] != "complete":
             yield f"the run in {results.name} is {results.summary['status']}, not complete"
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..runs.opinions.telling import stability_lines
+
 
 def markdown_summary(summary: Mapping[str, Any]) -> str:
-    """A heading, a table of the evaluators and one of the gates; no text of a record is in it."""
+    """A heading, a table of the evaluators, lines on their stability, a table of the gates; no text of a record."""
     judge, counts = summary["judge"], summary["input"]
     parts = [f"## ctxrel: {summary['status']}", ""]
     if summary["error"]:
@@ -23,6 +25,8 @@ def markdown_summary(summary: Mapping[str, Any]) -> str:
         for name, block in summary["evaluators"].items()
     ]
     parts += _table(["evaluator", "score", "95 % interval", "evaluated", "errors"], rows)
+    if lines := [*stability_lines(summary)]:
+        parts += ["", *(f"- {_cell(line)}" for line in lines)]
     if gates := summary["gates"]:
         words = {True: "met", False: "**not met**", None: "not told"}
         told = [

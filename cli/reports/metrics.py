@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from .stability import stability_figures
+
 STATUSES = ("complete", "interrupted", "budget", "pending", "failed")
 
 HELP = {
@@ -19,6 +21,7 @@ HELP = {
     "ctxrel_evaluated_rows": "Rows that have a verdict.",
     "ctxrel_error_rows": "Rows that are errors, by kind.",
     "ctxrel_figure": "A figure of the evaluator's block of the summary.",
+    "ctxrel_stability": "A figure of the evaluator's stability, by its name in the summary.",
     "ctxrel_gate_met": "1 for a gate that is met, 0 for one that is not; absent where the run did not end.",
     "ctxrel_requests": "Requests of the run: sent, answered from the store, not needed.",
     "ctxrel_tokens": "Tokens that the run paid for.",
@@ -89,6 +92,9 @@ def _of_evaluator(block: Mapping[str, Any], labels: dict[str, str]) -> Iterator[
     for figure, value in block["figures"].items():
         if isinstance(value, (int, float)):
             yield _Sample("ctxrel_figure", {**labels, "figure": figure}, value)
+    for name, _, value, *_ in stability_figures(block["stability"]) if block.get("stability") else ():
+        if value is not None:
+            yield _Sample("ctxrel_stability", {**labels, "figure": name}, value)
 
 
 def total_cost(summary: Mapping[str, Any]) -> float | None:

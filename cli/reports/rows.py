@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...evaluators.errors import InputError
 from ..records.source import Row, printable
-from .parts import holds_parts, holds_rows, rows_at
+from .parts import holds_parts, holds_rows, is_torn, rows_at
 from .summaries import SUMMARY, read_summary
 
 _COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
@@ -42,6 +42,23 @@ class ResultsFile:
     summary: Mapping[str, Any] | None
 
     @property
+    def folder(self) -> Path:
+        """The run's."""
+        return self.path.parent
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known before figures over the rows are believed."""
+        return [note for note in (self.unweighted, self.torn) if note]
+
+    @property
+    def torn(self) -> str | None:
+        """What is to be known of rows whose last one was being written, else None. Raises InputError."""
+        if not is_torn(self.path):
+            return None
+        return f"{self.name}: the last row in {self.path.name} is cut off, and left out: the run has not ended"
+
+    @property
     def unweighted(self) -> str | None:
         """What is to be known of a sample in which values of a field have other shares than in the log, else None."""
         sample = self.summary and self.summary["input"].get("sample")
@@ -67,8 +84,14 @@ def open_results(given: Path) -> ResultsFile:
         summary = _own_summary(beside, given.name) if beside.is_file() else None
         return ResultsFile(name=printable(given), path=given, summary=summary)
     summary = read_summary(given) if (given / SUMMARY).exists() else None
-    named = [summary["results"]] if summary and summary.get("results") else []
-    for name in (*named, *_NAMES):
+    if summary and (named := summary.get("results")):
+        if not holds_rows(given / named):
+            raise InputError(
+                f"the folder {printable(given)!r} holds no {named!r}, which its summary names; "
+                "run the same `ctxrel run` again"
+            )
+        return ResultsFile(name=printable(given), path=given / named, summary=summary)
+    for name in _NAMES:
         if holds_rows(given / name):
             return ResultsFile(name=printable(given), path=given / name, summary=summary)
     raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[3:5])}; name a run's folder")

@@ -151,6 +151,33 @@ def test_evaluators_and_errors(
     assert tab.locator(".detail .context").text_content() == RECORDS[1]["contexts"][0]
 
 
+def test_further_opinions(opened: Browser, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog) -> None:
+    """A record tells who else was asked and what differs; a judge's name is text."""
+
+    def judge(seen: Any) -> Any:  # noqa: ANN401
+        return completion(json.dumps({"relevant_statements": [3] if seen.number % 2 == 0 else []}))
+
+    server.script = judge
+    write_log(RECORDS[:1])
+    ctxrel("run", "log.jsonl", "--base-url", server.url, "-m", MODEL, "--repeat", "3", "--judge-also", "offline")
+    rows = Path("log.ctxrel/results.jsonl")
+    rows.write_text(rows.read_text().replace('"judge":"offline"', '"judge":"<img src=x>"'))
+    assert ctxrel("report", "log.ctxrel").returncode == 0
+    tab = opened.open(Path("log.ctxrel/report.html"))
+    tab.click("#open-0")
+    told = tab.locator(".opinions tbody tr").evaluate_all(
+        "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    assert told == [
+        ["answer 2", MODEL, "0 differs", "none"],
+        ["answer 3", MODEL, "1", "2"],
+        ["second judge", "<img src=x>", "1", "2"],
+    ]
+    assert "majority 1" in tab.locator(".detail h4").first.text_content()
+    assert tab.locator("main img").count() == 0
+    assert "records whose 3 answers all have the same score" in tab.locator(".stability").text_content()
+
+
 def test_without_the_log(opened: Browser, ctxrel: RunCommand, make_page: MakePage) -> None:
     """Where the log is gone a record opens to its relevant statements, context by context."""
     make_page(RECORDS)
@@ -312,7 +339,7 @@ def test_rules_of_accessibility(make_page: MakePage, tmp_path: Path, scheme: str
     """Axe finds nothing wrong, contrast included, in light and dark, wide and narrow; dark is dark."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # an extra
 
-    page = make_page(RECORDS, "-e", "context_relevance", "-e", "faithfulness", "--keep", "lang")
+    page = make_page(RECORDS, "-e", "context_relevance", "-e", "faithfulness", "--keep", "lang", "--repeat", "2")
     with browser(tmp_path / "profile", color_scheme=scheme, viewport={"width": width, "height": 800}) as opened:
         tab = opened.open(page)
         tab.click("#open-0")

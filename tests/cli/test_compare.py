@@ -253,6 +253,43 @@ def test_rows_never_take_the_place_of_results(ctxrel: RunCommand, write_log: Wri
     assert Path("changed.jsonl").stat().st_mode & 0o077 == 0
 
 
+TORN = "the last row in results.jsonl.part is cut off, and left out: the run has not ended"
+
+
+@pytest.mark.parametrize("whole", [1, 3])
+def test_rows_of_a_run_that_was_killed(ctxrel: RunCommand, write_log: WriteLog, whole: int) -> None:
+    """A half-written last row is left out, and that is said, also where there is but one whole row before it."""
+    text = write_log(rows([1, 0, 1, 1]), "a.jsonl").read_text()
+    lines = text.splitlines(keepends=True)
+    Path("killed").mkdir()
+    Path("killed/results.jsonl.part").write_text("".join(lines[:whole]) + lines[whole][:-9])
+    Path("labels.csv").write_text("id,label\n" + "".join(f"{row['id']},1\n" for row in rows([1] * 4)))
+    for name in ("killed", "killed/results.jsonl.part"):
+        done = ctxrel("compare", "a.jsonl", name, "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["comparisons"][0]
+        assert (found["evaluators"]["e"]["joined"], found["warnings"]) == (whole, [f"{name}: {TORN}"])
+    done = ctxrel("calibrate", "killed", "--labels", "labels.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["warnings"] == [f"killed: {TORN}"]
+
+
+def test_results_that_are_cut_off(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Where the run has ended, a last row that is not whole tells that rows are missing: nothing is computed."""
+    text = write_log(rows([1, 0, 1]), "a.jsonl").read_text()
+    Path("b.jsonl").write_text(text[:-9])
+    Path("labels.csv").write_text("id,label\n0,1\n")
+    for arguments in (["compare", "a.jsonl", "b.jsonl"], ["calibrate", "b.jsonl", "--labels", "labels.csv"]):
+        done = ctxrel(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "ctxrel: b.jsonl:3: the last row is cut off, and others may be missing; "
+            "run the same `ctxrel run` again, or copy the file once more\n"
+        )
+    Path("b.jsonl").write_text(text.rstrip("\n"))
+    assert ctxrel("compare", "a.jsonl", "b.jsonl").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

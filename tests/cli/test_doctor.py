@@ -18,7 +18,8 @@ from servers.loopback import MODEL, Answer, LoopbackServer, completion, error
 from ctxrel.cli.health.finding import Finding
 from ctxrel.cli.health.service import served_model
 from ctxrel.cli.health.storage import look_at_store
-from ctxrel.cli.runs.store import SCHEMA_VERSION, Store
+from ctxrel.cli.runs.store import Store
+from ctxrel.cli.runs.store_schema import SCHEMA_VERSION
 
 KEY = "sk-secret-0123456789"
 QUIET = {"ctxrel", "python", "packages", "extras", "terminal", "output"}

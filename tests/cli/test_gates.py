@@ -284,6 +284,30 @@ def test_odd_names_in_reports() -> None:
     assert models == {'a"b\\c\nd'}
 
 
+def test_stability_in_reports() -> None:
+    """What further opinions come to is a line of Markdown and a metric for each figure."""
+    summary = summary_with()
+    share = {"share": 0.5, "interval_95": [0.1, 0.9], "n": 4}
+    summary["evaluators"]["e"]["stability"] = {
+        "opinions": 4,
+        "errors": {},
+        "repeats": {"repeat": 2, "agreement": 0.5, "unanimous": share, "ties": 2, "score_by_majority": None},
+        "judges": {"model": "j|2", "asked": "always", "n": 4, "agreement": share, "kappa": 0.25, "score": 1.0},
+        "order": None,
+    }
+    text = markdown_summary(summary)
+    assert "- stability of e: self-agreement 50.0% over 2 answers" in text
+    assert "agreement with j\\|2 50.0%, kappa 0.25 on 4 records" in text
+    samples = [
+        sample for family in text_string_to_metric_families(prometheus_text(summary)) for sample in family.samples
+    ]
+    found = {each.labels["figure"]: each.value for each in samples if each.name == "ctxrel_stability"}
+    assert found == {
+        "repeats.agreement": 0.5, "repeats.unanimous": 0.5,
+        "judges.agreement": 0.5, "judges.kappa": 0.25, "judges.score": 1.0,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("cost", "total"), [(None, None), (0.25, 0.25), ({"total": 0.5, "currency": "USD"}, 0.5), ({"total": None}, None)]
 )

@@ -16,7 +16,8 @@ import pytest
 from conftest import Record, RunCommand, read_rows, read_summary
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite
 
-from ctxrel.cli.runs.store import _VERSIONS, Store
+from ctxrel.cli.runs.store import Store
+from ctxrel.cli.runs.store_schema import VERSIONS
 from ctxrel.evaluators.replies import Reply, Usage
 
 WriteLog = Callable[..., Path]
@@ -262,7 +263,7 @@ def test_store_of_an_earlier_version(tmp_path: Path) -> None:
     """An older store keeps working: its replies are there, and count where no other output can have paid for them."""
     path = tmp_path / "s.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as old:
-        old.executescript(_VERSIONS[0])
+        old.executescript(VERSIONS[0])
         old.execute("PRAGMA user_version = 1")
         old.execute("INSERT INTO replies VALUES (x'6b', 0, '{}', 'stop', NULL, 'm', 5, 6, 1, 2, 0.0)")
         old.execute("INSERT INTO runs VALUES (1.0, 2.0, '{}')")

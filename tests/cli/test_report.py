@@ -256,6 +256,40 @@ def test_contexts_in_the_rows(
 
 
 @needs_extra
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_opinions(run: Callable[..., Path], report: Callable[..., Page], form: str) -> None:
+    """Further opinions are in the record's verdict, and what they come to is a table of figures."""
+    page = report(run(RECORDS, "--repeat", "2", "--shuffle-contexts", "--format", form))
+    first = page.records[0]["verdicts"][0]
+    assert first["majority"] == 1
+    assert [(each["repeat"], each["shuffled"], each["score"]) for each in first["opinions"]] == [
+        (2, False, 1),
+        (1, True, 1),
+    ]
+    assert "opinions" not in first["values"]
+    assert "opinions" not in page.records[2]["verdicts"][0]  # nothing was asked
+    assert "Stability: what further opinions on the same records say" in page.text
+    figures = re.findall(
+        r'<tr><th scope="row" dir="auto">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>', page.text
+    )
+    assert ("records whose 2 answers all have the same score", "1.000", "0.342 to 1.000", "2") in figures
+
+
+@needs_extra
+def test_names_of_judges_are_text(run: Callable[..., Path], report: Callable[..., Page]) -> None:
+    """A judge's name, which an endpoint can choose, is escaped among the figures and packed among the records."""
+    folder, name = run(RECORDS, "--repeat", "2"), "<b>judge</b>"
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    share = {"share": 0.5, "interval_95": [0.1, 0.9], "n": 2}
+    judges = {"model": name, "asked": "on disagreement", "n": 2, "agreement": share, "kappa": None, "score": 0.25}
+    summary["evaluators"]["context_relevance"]["stability"]["judges"] = judges
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    page = report(folder)
+    assert name not in page.text
+    assert "Cohen&#39;s kappa with &lt;b&gt;judge&lt;/b&gt;</th><td>–</td>" in page.text
+
+
+@needs_extra
 def test_run_without_an_end(run: Callable[..., Path], report: Callable[..., Page]) -> None:
     """Of a run that was killed the rows so far are shown, a half-written last one aside."""
     folder = run(RECORDS)
@@ -265,8 +299,28 @@ def test_run_without_an_end(run: Callable[..., Path], report: Callable[..., Page
     page = report(folder)
     assert page.index["id"] == ["t-1", "t-2"]
     assert page.notes[0].startswith("The run has not ended, or was killed")
+    torn = "log.ctxrel: the last row in results.jsonl.part is cut off, and left out: the run has not ended"
+    assert page.notes[1] == torn
     assert "without an end" in page.text
     assert "1.000" in page.text
+
+
+@needs_extra
+def test_rows_that_are_cut_off(run: Callable[..., Path], ctxrel: RunCommand) -> None:
+    """Results of a run that ended, with a last row that is not whole, are refused: others may be missing as well."""
+    folder = run(RECORDS)
+    rows = (folder / "results.jsonl").read_bytes()
+    (folder / "results.jsonl").write_bytes(rows[: rows.rindex(b"t-3")])
+    done = ctxrel("report", folder)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ctxrel: log.ctxrel/results.jsonl:3: the last row is cut off, and others may be missing; "
+        "run the same `ctxrel run` again, or copy the file once more\n",
+    )
+    (folder / "results.jsonl").write_bytes(rows.rstrip(b"\n"))  # as an editor may leave it: nothing is missing
+    assert ctxrel("report", folder).returncode == 0
+    (folder / "results.jsonl").unlink()
+    assert "holds no 'results.jsonl', which its summary names; run the same" in ctxrel("report", folder).stderr
 
 
 @needs_extra
@@ -517,7 +571,7 @@ def test_no_run(ctxrel: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "broken" / "results.jsonl").write_text('{"index": 0, "evaluator": "e"\n', encoding="utf-8")
     for folder, words in {
         "absent": "no folder 'absent'",
-        "empty": "'empty' holds no 'results.jsonl.part'",
+        "empty": "'empty' holds no results.jsonl",
         "broken": "broken/results.jsonl:1: this is no row of a run",
     }.items():
         done = ctxrel("report", folder)

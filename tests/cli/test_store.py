@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import RunCommand, read_rows, read_summary
 
-from ctxrel.cli.runs.store import NO_SHARED_MEMORY, Store
+from ctxrel.cli.runs.database import NO_SHARED_MEMORY
+from ctxrel.cli.runs.store import Store
 from ctxrel.evaluators.errors import Failure, FailureKind, MemoryBusy, OutputError
 from ctxrel.evaluators.replies import Reply, Usage
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from .rows import Row
+from .records import Row
 
 MOST_BYTES = 150 << 20
 """Of the page's data: what browsers still open in seconds."""

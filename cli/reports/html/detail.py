@@ -7,7 +7,7 @@ from typing import Any
 
 from ....evaluators.record import Record
 from ....evaluators.sentences import language_of
-from .rows import Row
+from .records import Row
 
 COLUMNS = frozenset(
     (
@@ -19,6 +19,7 @@ COLUMNS = frozenset(
 _FACTS = ("model", "usage", "cost", "requests", "repaired")
 _CONTEXTS = "contexts"
 _PROBABILITIES = "statement_probabilities"
+_OPINION = ("judge", "repeat", "shuffled", "status", "score", "contexts_relevant", "error")
 _ASTRAL = "\uffff"
 
 
@@ -108,6 +109,9 @@ def _verdict(row: Row, texts: Sequence[str] | None) -> dict[str, Any]:
     outputs = _outputs(row)
     verdict: dict[str, Any] = {name: row[name] for name in ("evaluator", "status", "score", "error")}
     verdict["facts"] = {name: row[name] for name in _FACTS if row.get(name)}
+    if row.get("opinions"):
+        verdict["opinions"] = [{name: opinion[name] for name in _OPINION} for opinion in row["opinions"]]
+        verdict["majority"] = row["majority"]
     units = [_utf16_units(text) for text in texts] if texts is not None else []
     if (contexts := context_verdicts(row)) is not None and row["status"] == "evaluated":
         verdict["contexts"] = _contexts(row, contexts, units)

@@ -20,8 +20,9 @@ from ...records.schemas import find_schema
 from ...records.source import Row as Entry
 from ...records.where import parse_condition
 from ...runs.finished import InputHash
+from ..rows import ResultsFile
 from .detail import fits
-from .rows import Row, Run, read_rows
+from .records import Row, whole_rows
 
 _PROBED = 50
 _USUAL: Needs = {"question": "text", "contexts": "contexts"}
@@ -122,7 +123,7 @@ class LogOriginals:
         return True
 
 
-def find_originals(run: Run) -> Originals:
+def find_originals(run: ResultsFile) -> Originals:
     """The records of a run: in its rows (`--with-input`, `--keep`), else in its log. Raises InputError."""
     configuration = (run.summary or {}).get("configuration") or {}
     needs = _needs(configuration)
@@ -136,7 +137,7 @@ def find_originals(run: Run) -> Originals:
     return _from_log(run, configuration, fields, needs)
 
 
-def log_changed(run: Run) -> NoOriginals:
+def log_changed(run: ResultsFile) -> NoOriginals:
     """What stands for a log that was found not to be the one that was judged."""
     files = ((run.summary or {}).get("input") or {}).get("files") or []
     return NoOriginals(f"The log ({', '.join(files[:3])}) has changed since the run: {_KEEP}.")
@@ -151,16 +152,16 @@ def carried_value(row: Row) -> dict[str, object] | None:
     return {"id": row["id"], "question": row["question"], **kept} if isinstance(kept, dict) else None
 
 
-def _carried_layout(run: Run, fields: Fields, needs: Needs) -> Layout | None:
+def _carried_layout(run: ResultsFile, fields: Fields, needs: Needs) -> Layout | None:
     """Where the records in the rows keep their parts; None where the rows hold no contexts."""
-    rows = [row for row in islice(read_rows(run.results), _PROBED) if carried_value(row) is not None]
+    rows = [row for row in islice(whole_rows(run.path), _PROBED) if carried_value(row) is not None]
     if not rows:
         return None
     if not isinstance(rows[0].get("input"), dict):
         named = fields.contexts if fields.contexts and fields.contexts.text in rows[0]["kept"] else None
         fields, needs = Fields(contexts=named, id=FieldPath("id"), question=FieldPath("question")), _USUAL
     with suppress(CtxrelError):
-        return find_layout([Entry("", carried_value(row), None, 0) for row in rows], fields, needs, str(run.results))
+        return find_layout([Entry("", carried_value(row), None, 0) for row in rows], fields, needs, str(run.path))
     return None
 
 
@@ -188,7 +189,7 @@ def _fields(configuration: Mapping[str, Any]) -> Fields:
     )
 
 
-def _from_log(run: Run, configuration: Mapping[str, Any], fields: Fields, needs: Needs) -> Originals:
+def _from_log(run: ResultsFile, configuration: Mapping[str, Any], fields: Fields, needs: Needs) -> Originals:
     """The log's records, from where the command was started, or from beside the run's folder."""
     selection, carrying = _selection(configuration), _carrying(configuration)
     told = (run.summary or {}).get("input") or {}

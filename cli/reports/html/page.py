@@ -10,8 +10,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from ....evaluators.errors import UsageError
+from ..rows import ResultsFile
+from ..stability import stability_figures
 from .charts import Chart, charts_of
-from .rows import Run
 from .survey import EvaluatorSurvey, Survey
 
 _SCRIPTS = ("record.js", "list.js")
@@ -49,6 +50,8 @@ class Headline:
     interval: str
     facts: Sequence[tuple[str, str]]
     figures: Sequence[tuple[str, str]]
+    stability: Sequence[Sequence[str]]
+    """What further opinions come to, row by row: its meaning, the figure, its interval, and of how many it is."""
     charts: Sequence[Chart]
 
 
@@ -58,7 +61,7 @@ def check_packages() -> None:
         raise UsageError("the report needs Jinja2 and pygal: pip install 'ctxrel[report]'")
 
 
-def render_page(run: Run, survey: Survey, shown: int, notes: Sequence[str]) -> Page:
+def render_page(run: ResultsFile, survey: Survey, shown: int, notes: Sequence[str]) -> Page:
     """The page of a run with so many records in it. Raises UsageError."""
     import jinja2  # noqa: PLC0415  # an extra
 
@@ -104,7 +107,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def headlines_of(run: Run, survey: Survey) -> list[Headline]:
+def headlines_of(run: ResultsFile, survey: Survey) -> list[Headline]:
     """Per evaluator what the summary says of it, or what its rows add up to, and its charts."""
     blocks = (run.summary or {}).get("evaluators") or {}
     breakdowns = survey.breakdowns()
@@ -127,10 +130,11 @@ def _headline(name: str, found: EvaluatorSurvey, block: Mapping[str, Any], chart
         facts.append(("prompt", str(block["prompt"])))
     return Headline(
         name=name,
-        score="–" if score is None else f"{score:.3f}",
+        score=_number(score),
         interval=f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}" if interval else "no interval",
         facts=facts,
         figures=_figures(block.get("figures") or {}),
+        stability=_stability(block.get("stability")),
         charts=charts,
     )
 
@@ -144,7 +148,28 @@ def _figures(figures: Mapping[str, object]) -> list[tuple[str, str]]:
     ]
 
 
-def _facts(run: Run, survey: Survey) -> list[tuple[str, str]]:
+def _stability(block: Mapping[str, Any] | None) -> list[list[str]]:
+    if not block:
+        return []
+    rows = [
+        [
+            figure.meaning,
+            _number(figure.value),
+            f"{figure.interval[0]:.3f} to {figure.interval[1]:.3f}" if figure.interval else "–",
+            "–" if figure.n is None else f"{figure.n:,}",
+        ]
+        for figure in stability_figures(block)
+    ]
+    if errors := sum(block["errors"].values()):
+        rows.append(["further answers that are errors", f"{errors:,}", "–", f"{block['opinions']:,}"])
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _facts(run: ResultsFile, survey: Survey) -> list[tuple[str, str]]:
     """What was judged, by whom and when."""
     summary = run.summary or {}
     facts = [("records", f"{survey.records:,}")]
@@ -158,12 +183,12 @@ def _facts(run: Run, survey: Survey) -> list[tuple[str, str]]:
     return facts
 
 
-def _notes(run: Run) -> list[str]:
+def _notes(run: ResultsFile) -> list[str]:
     """What has to be known before the figures are believed."""
     summary = run.summary
+    notes = [run.torn] if run.torn else []
     if summary is None:
-        return [f"The run has not ended, or was killed: this page is about the rows in {run.results.name} so far."]
-    notes = []
+        return [f"The run has not ended, or was killed: this page is about the rows in {run.path.name} so far.", *notes]
     if summary.get("status") != "complete":
         notes.append(f"The run did not judge its whole log: {summary.get('error') or summary.get('status')}.")
     if sample := (summary.get("input") or {}).get("sample"):

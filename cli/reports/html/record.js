@@ -71,9 +71,37 @@ const records = (() => {
     if (verdict.claims?.length) parts.push(make("ul", { class: "statements" }, ...verdict.claims.map((claim) => claimOf(claim, record))));
     if (verdict.quotes?.length) parts.push(make("ul", { class: "statements" }, ...verdict.quotes.map(quoteOf)));
     if (verdict.status === "evaluated" && Object.keys(verdict.values).length) parts.push(valuesOf(verdict.values));
+    parts.push(...opinionsOf(verdict));
     const usage = factsOf(verdict.facts);
     if (usage) parts.push(make("p", { class: "usage" }, usage));
     return parts;
+  }
+
+  /** What the judge, or another, answered when it was asked again. */
+  function opinionsOf(verdict) {
+    if (!verdict.opinions) return [];
+    const repeated = verdict.opinions.some((opinion) => opinion.repeat > 1);
+    const majority = verdict.majority === null ? "no majority" : `majority ${scoreText(verdict.majority)}`;
+    const heads = ["Further answer", "Judge", "Score", "Relevant contexts"].map((name) => make("th", { scope: "col" }, name));
+    return [
+      make("h4", null, `Further opinions (${verdict.opinions.length})`, repeated ? make("span", { class: "usage" }, majority) : null),
+      make("table", { class: "opinions" }, make("thead", null, make("tr", null, ...heads)), make("tbody", null, ...verdict.opinions.map((opinion) => opinionOf(opinion, verdict)))),
+    ];
+  }
+
+  function opinionOf(opinion, verdict) {
+    const told = opinion.shuffled ? "contexts in another order" : opinion.repeat > 1 ? `answer ${opinion.repeat}` : "second judge";
+    const differs = opinion.score !== null && verdict.score !== null && opinion.score !== verdict.score;
+    const score = opinion.error ? make("span", { class: "chip bad" }, opinion.error) : make("span", { class: differs ? "chip warn" : "chip plain" }, differs ? `${scoreText(opinion.score)} differs` : scoreText(opinion.score));
+    const relevant = opinion.contexts_relevant?.flatMap((one, place) => (one ? [place + 1] : []));
+    return make(
+      "tr",
+      null,
+      make("th", { scope: "row" }, told),
+      make("td", null, make("bdi", null, visible(opinion.judge))),
+      make("td", null, score),
+      make("td", null, relevant ? relevant.join(", ") || "none" : "–"),
+    );
   }
 
   function factsOf(facts) {

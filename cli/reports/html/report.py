@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ....evaluators.errors import CtxrelError
+from ....evaluators.errors import CtxrelError, UsageError
+from ..rows import ResultsFile, open_results
 from .blocks import MOST_BYTES, Blocks
 from .detail import detail_of
 from .originals import NoOriginals, Originals, find_originals, log_changed
 from .page import Page, check_packages, render_page
-from .rows import Run, by_record, find_run, read_rows
+from .records import records_of
 from .survey import Survey, survey_of
 
 MOST_RECORDS = 50_000
@@ -47,8 +48,10 @@ def make_report(folder: Path, *, by: Sequence[str], limit: int = MOST_RECORDS) -
     are drawn by chance, the same ones each time: figures and charts are over all rows.
     """
     check_packages()
-    run = find_run(folder)
-    survey = survey_of(by_record(read_rows(run.results)), by)
+    if not folder.is_dir():
+        raise UsageError(f"no folder {str(folder)!r}; name the output folder of a run, as log.ctxrel")
+    run = open_results(folder)
+    survey = survey_of(records_of(run.path), by)
     shown = _drawn(survey.records, limit)
     blocks, notes = _gather(run, survey, shown)
     if shown is not None:
@@ -66,7 +69,7 @@ def _drawn(records: int, limit: int) -> frozenset[int] | None:
     return frozenset(random.Random(_SEED).sample(range(records), limit))  # noqa: S311  # a sample, no secret
 
 
-def _gather(run: Run, survey: Survey, shown: frozenset[int] | None) -> tuple[Blocks, list[str]]:
+def _gather(run: ResultsFile, survey: Survey, shown: frozenset[int] | None) -> tuple[Blocks, list[str]]:
     """The records with what they were judged by, and what is to be said about that."""
     try:
         originals = find_originals(run)
@@ -80,10 +83,12 @@ def _gather(run: Run, survey: Survey, shown: frozenset[int] | None) -> tuple[Blo
     return _embed(run, survey, shown, originals)
 
 
-def _embed(run: Run, survey: Survey, shown: frozenset[int] | None, originals: Originals) -> tuple[Blocks, list[str]]:
+def _embed(
+    run: ResultsFile, survey: Survey, shown: frozenset[int] | None, originals: Originals
+) -> tuple[Blocks, list[str]]:
     blocks = Blocks([*survey.evaluators], survey.filters())
     unknown = cut = 0
-    for place, rows in enumerate(by_record(read_rows(run.results))):
+    for place, rows in enumerate(records_of(run.path)):
         if shown is not None and place not in shown:
             continue
         record = originals.of(rows)

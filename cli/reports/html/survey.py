@@ -13,7 +13,7 @@ from ...records.paths import FieldPath
 from ...records.where import plain_text
 from ...statistics.intervals import Interval, normal_interval, wilson_interval
 from .detail import context_verdicts
-from .rows import Row
+from .records import Row
 
 LANGUAGE = "language (guessed)"
 """What every record has: the language of its question, by its script and its small words."""
