@@ -15,7 +15,6 @@ from ctxrel.cli.reports.metrics import STATUSES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-OPTIONS = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -56,24 +55,6 @@ def test_row_has_the_keys_shown(ctxrel: RunCommand) -> None:
     assert (shown["id"], shown["question"]) == (row["id"], row["question"])
     assert row["relevant_statements"][0].startswith(shown["relevant_statements"][0].rstrip("…"))
     assert shown["prompt"] == row["prompt"]
-
-
-def test_every_option_is_in_the_table() -> None:
-    """The table of options holds exactly the options of `ctxrel run`, short forms included."""
-    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
-    options = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
-    cells = [line.split("|")[1] for line in OPTIONS.splitlines() if "|" in line]
-    told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(cells)))
-    assert told - {"-"} == options - {"-h", "--help"}
-
-
-def test_defaults_in_the_table() -> None:
-    """Defaults in the table are the command's own."""
-    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
-    for parameter in command.params:
-        if isinstance(parameter.default, (int, float)) and not isinstance(parameter.default, bool):
-            (line,) = [line for line in OPTIONS.splitlines() if f"--{parameter.name}" in line]
-            assert f"| {parameter.default:g} |" in line
 
 
 def examples() -> list[str]:
