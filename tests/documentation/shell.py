@@ -9,7 +9,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PART = re.compile(
-    r"<!-- (?P<kind>before|not run)(?: \((?P<only>[^)]+)\))?:?\s(?P<said>.*?)\s*-->"
+    r"<!-- (?P<kind>before|file|not run)(?: \((?P<only>[^)]+)\))?:?\s(?P<said>.*?)\s*-->"
     r"|^(?P<indent> *)```(?:bash|sh|shell|console)\n(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
@@ -48,13 +48,16 @@ def lines_of(page: str) -> list[Line]:
     """The commands of all blocks, in order, with those that a hidden comment asks for before them.
 
     `<!-- before: COMMANDS -->` are run and not shown; `<!-- not run: REASON -->` is for the next block, and
-    `<!-- not run (WORD): REASON -->` for those of its lines that hold the word.
+    `<!-- not run (WORD): REASON -->` for those of its lines that hold the word. What stands behind `<!-- file: NAME -->`
+    is a file.
     """
     found: list[Line] = []
     reasons: list[tuple[str, str]] = []
     for part in _PART.finditer(page):
         if part["kind"] == "not run":
             reasons.append((part["only"] or "", part["said"]))
+        elif part["kind"] == "file":
+            reasons.append(("", "is a file"))
         elif part["kind"] == "before":
             found += [Line(text, None) for text in _joined(part["said"])]
         else:

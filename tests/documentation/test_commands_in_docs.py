@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +28,8 @@ from ctxrel.cli.runs.batching import limits
 
 LINES = [(str(page.relative_to(ROOT)), line) for page in PAGES for line in lines_of(page.read_text(encoding="utf-8"))]
 _MODEL = re.compile(r"(?:-m|--model|--judge-also) ([\w./:-]+)")
+_FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_PRINTED = re.compile(r"<!-- printed -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _GATES = ("--fail-under", "--max-errors", "--fail-on")
 _STAND_INS = {"jq": "cat"}
 """Programs that need not be on a machine, and what takes their place in a pipe."""
@@ -69,10 +72,12 @@ def furnish(folder: Path) -> None:
 
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("page", sorted({page for page, line in LINES if not line.reason}))
-def test_commands_run(page: str, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's commands run from top to bottom in one folder."""
+def test_commands_run(
+    page: str, server: BatchServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The page's commands run from top to bottom in one folder, and print what it says they do."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    for name, content in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    for name, content in _FILE.findall(text):
         Path(name).write_text(content, encoding="utf-8")
     for line in lines_of(text):
         if line.reason or (" report " in line.text and not find_spec("pygal")):
@@ -81,6 +86,9 @@ def test_commands_run(page: str, server: BatchServer, monkeypatch: pytest.Monkey
         good = {0, *([EXIT_GATE] if any(gate in line.text for gate in _GATES) else [])}
         good |= {EXIT_NOT_FINISHED} if "--no-wait" in line.text else set()
         assert code in good, f"{page}: {line.text} ends with {code}"
+    said = "".join(capfd.readouterr())
+    for shown in _PRINTED.findall(text):
+        assert shown in said
 
 
 def run_line(line: Line, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -114,31 +122,29 @@ def run_in_a_shell(text: str) -> int:
     return subprocess.run(["bash", "-c", script], check=False, timeout=60).returncode
 
 
-def all_calls() -> list[tuple[str, list[str]]]:
-    return [(page, call) for page, line in LINES for call in calls(line.text)]
-
-
-@pytest.mark.parametrize(
-    ("page", "call"), all_calls(), ids=lambda part: part if isinstance(part, str) else " ".join(part)
-)
-def test_options_exist(page: str, call: list[str]) -> None:
+@pytest.mark.parametrize("page", sorted({page for page, line in LINES if calls(line.text)}))
+def test_options_exist(page: str) -> None:
     """Every call is understood by the app's own parser, run or not."""
-    parse(get_command(app), "ctxrel", call, page)
+    for call in [call for name, line in LINES if name == page for call in calls(line.text)]:
+        parse("ctxrel", get_command(app), call)
 
 
-def parse(command: object, name: str, arguments: list[str], page: str) -> None:
-    """Raise where an option, a value or a command is not known."""
-    context = command.make_context(name, list(arguments))  # type: ignore[attr-defined]  # Typer's Click is vendored and has no public types
+def parse(name: str, command: Any, arguments: list[str]) -> None:  # noqa: ANN401  # Typer's Click is vendored and has no public types
+    """Fail where an option, a value or a command is not known."""
+    try:
+        context = command.make_context(name, list(arguments))
+    except Exception as error:  # noqa: BLE001  # whatever the parser raises
+        pytest.fail(f"{name} {shlex.join(arguments)}: {error}")
     rest = [*context._protected_args, *context.args]
     if rest and hasattr(command, "commands"):
-        assert rest[0] in command.commands, f"{page}: {name} {rest[0]}"
-        parse(command.commands[rest[0]], f"{name} {rest[0]}", rest[1:], page)
+        assert rest[0] in command.commands, f"{name} {rest[0]}"
+        parse(f"{name} {rest[0]}", command.commands[rest[0]], rest[1:])
 
 
 def test_a_wrong_option_is_found() -> None:
     """The parser tells, so that the tests above can fail."""
-    with pytest.raises(Exception, match="No such option: --basse-url"):
-        parse(get_command(app), "ctxrel", calls("X=1 ctxrel run log.jsonl --basse-url x | jq")[0], "a page")
+    with pytest.raises(pytest.fail.Exception, match="No such option: --basse-url"):
+        parse("ctxrel", get_command(app), calls("X=1 ctxrel run log.jsonl --basse-url x | jq")[0])
 
 
 def test_extras_exist() -> None:
