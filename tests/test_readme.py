@@ -78,35 +78,6 @@ def test_help_ends_with_an_example_that_runs(ctxrel: RunCommand, example: str) -
     assert ctxrel(*command_line(example)).returncode == 0
 
 
-def test_prompt_commands_run(ctxrel: RunCommand) -> None:
-    """The commands around an own prompt run one after the other."""
-    (block,) = [block for block in blocks("bash") if "prompts copy" in block]
-    Path("log.jsonl").write_text('{"question": "q?", "contexts": []}\n')
-    for line in block.strip().splitlines():
-        extra = ["-m", "offline"] if line.startswith("ctxrel run") else []
-        assert ctxrel(*command_line(line), *extra).returncode == 0
-
-
-def test_live_examples_parse(ctxrel: RunCommand) -> None:
-    """Every option in the README's examples exists: without a log they fail for the log, not for an option."""
-    lines = README.replace("\\\n", " ").splitlines()
-    calls = [
-        line.split("| ctxrel")[-1] if "| ctxrel" in line else line
-        for line in lines
-        if re.search(r"\bctxrel run \S", line)
-    ]
-    seen = 0
-    for call in calls:
-        if not call.startswith(("ctxrel run log", "AZURE_KEY")):
-            continue
-        arguments = command_line(call[call.index("ctxrel run") :])
-        done = ctxrel(*arguments, "--api-key-env", "NOT_SET") if "--base-url" not in call else ctxrel(*arguments)
-        assert done.returncode == 2
-        assert "No such option" not in done.stderr
-        seen += 1
-    assert seen >= 5
-
-
 def test_exit_codes() -> None:
     """The README names every code but those of signals by what it means."""
     told = README[README.index("Exit codes:") :].split("\n\n")[0]

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def test_commands_run(
     for name, content in _FILE.findall(text):
         Path(name).write_text(content, encoding="utf-8")
     for line in lines_of(text):
-        if line.reason or (" report " in line.text and not find_spec("pygal")):
+        if line.reason:
             continue
         code = run_line(line, server, monkeypatch)
         good = {0, *([EXIT_GATE] if any(gate in line.text for gate in _GATES) else [])}
@@ -101,7 +100,7 @@ def run_line(line: Line, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -
         name, _, value = words.pop(0).partition("=")
         if value:
             monkeypatch.setenv(name, re.sub(r"\W", "x", value))
-    if words and words[0] == "ctxrel":
+    if words[:1] == ["ctxrel"] and words[1] != "report":  # pygal leaves a finder behind that Python warns of
         return run_here(words, monkeypatch)
     return run_in_a_shell(here) if words else 0
 
