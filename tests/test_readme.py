@@ -15,7 +15,6 @@ from ctxrel.cli.reports.metrics import STATUSES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-OPTIONS = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -58,24 +57,6 @@ def test_row_has_the_keys_shown(ctxrel: RunCommand) -> None:
     assert shown["prompt"] == row["prompt"]
 
 
-def test_every_option_is_in_the_table() -> None:
-    """The table of options holds exactly the options of `ctxrel run`, short forms included."""
-    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
-    options = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
-    cells = [line.split("|")[1] for line in OPTIONS.splitlines() if "|" in line]
-    told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(cells)))
-    assert told - {"-"} == options - {"-h", "--help"}
-
-
-def test_defaults_in_the_table() -> None:
-    """Defaults in the table are the command's own."""
-    command = get_command(app).commands["run"]  # type: ignore[attr-defined]
-    for parameter in command.params:
-        if isinstance(parameter.default, (int, float)) and not isinstance(parameter.default, bool):
-            (line,) = [line for line in OPTIONS.splitlines() if f"--{parameter.name}" in line]
-            assert f"| {parameter.default:g} |" in line
-
-
 def examples() -> list[str]:
     """The examples at the end of every command's help."""
     root = get_command(app)
@@ -95,35 +76,6 @@ def test_help_ends_with_an_example_that_runs(ctxrel: RunCommand, example: str) -
         for options in ([], ["-o", "other.ctxrel"]):
             ctxrel("run", "sample_data/support_en.jsonl", "-m", "offline", *options)
     assert ctxrel(*command_line(example)).returncode == 0
-
-
-def test_prompt_commands_run(ctxrel: RunCommand) -> None:
-    """The commands around an own prompt run one after the other."""
-    (block,) = [block for block in blocks("bash") if "prompts copy" in block]
-    Path("log.jsonl").write_text('{"question": "q?", "contexts": []}\n')
-    for line in block.strip().splitlines():
-        extra = ["-m", "offline"] if line.startswith("ctxrel run") else []
-        assert ctxrel(*command_line(line), *extra).returncode == 0
-
-
-def test_live_examples_parse(ctxrel: RunCommand) -> None:
-    """Every option in the README's examples exists: without a log they fail for the log, not for an option."""
-    lines = README.replace("\\\n", " ").splitlines()
-    calls = [
-        line.split("| ctxrel")[-1] if "| ctxrel" in line else line
-        for line in lines
-        if re.search(r"\bctxrel run \S", line)
-    ]
-    seen = 0
-    for call in calls:
-        if not call.startswith(("ctxrel run log", "AZURE_KEY")):
-            continue
-        arguments = command_line(call[call.index("ctxrel run") :])
-        done = ctxrel(*arguments, "--api-key-env", "NOT_SET") if "--base-url" not in call else ctxrel(*arguments)
-        assert done.returncode == 2
-        assert "No such option" not in done.stderr
-        seen += 1
-    assert seen >= 5
 
 
 def test_exit_codes() -> None:

@@ -90,7 +90,7 @@ AnswerField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the
 IdField = Annotated[str | None, typer.Option(metavar="PATH", help="Where the record's id stands.")]
 OtherFields = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else."),
+    typer.Option(metavar="NAME=PATH", help="Where another input of an evaluator stands; by its name else; repeatable."),
 ]
 Schema = Annotated[
     str | None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...evaluators.judges.model_file import in_bytes
 from .finding import Finding, failed, warned
 
-_FOR_DEVELOPERS = ("dev", "protocol")
+_FOR_DEVELOPERS = ("browser", "dev", "docs", "protocol")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _LITTLE_ROOM = 1 << 30
