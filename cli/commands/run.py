@@ -6,7 +6,7 @@ from typing import Any
 
 from ...evaluators.errors import GateNotMet
 from ...evaluators.judges.endpoint import DEFAULT_MODEL, Api
-from ...evaluators.judges.offline import OFFLINE
+from ...evaluators.judges.named import NAMED
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
@@ -192,7 +192,7 @@ def show_ending(ending: Ending) -> None:
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
     judge = ending.summary["judge"]
-    if (cost := ending.summary["cost"]) and (judge["model"] != OFFLINE or "also" in judge):
+    if (cost := ending.summary["cost"]) and (judge["model"] not in NAMED or "also" in judge):
         write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")
