@@ -69,7 +69,7 @@ class Assignment:
 
     evaluators: Sequence[Evaluator]
     endpoint: Mapping[str, Any] | None
-    """How the endpoint is found, in the worker's own environment, which holds the key; None where `model` is named here."""
+    """How the endpoint is found, in the worker's own environment, which holds the key; None for one of NAMED."""
     model: str
     api: Api
     facts: Mapping[str, object] | None
