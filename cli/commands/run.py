@@ -12,7 +12,7 @@ from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..reports.files import ReportFiles
 from ..runs.engine import Engine
-from ..runs.folder import Format
+from ..runs.folder import REPORT, Format, outdated_report
 from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
 from ..runs.opinions.telling import NOT_COUNTED, stability_lines
@@ -196,6 +196,8 @@ def show_ending(ending: Ending) -> None:
         write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")
+        if outdated_report(ending.folder, ending.summary["results"]):
+            write_error(f"note: {ending.folder / REPORT} is of an earlier run; ctxrel report writes it anew")
 
 
 def _number(value: float | None) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Protocol, cast
 
 from ...evaluators.errors import InputError
+from ...evaluators.wording import counted
 from .grouping import grouped, long_form
 from .jsonl import is_utf16
 from .source import Row
@@ -87,7 +88,12 @@ def _rows(name: str, table: "CSVReader", header: Sequence[str]) -> Iterator[Row]
 
 def _row(where: str, cells: Sequence[str], header: Sequence[str]) -> Row:
     if len(cells) != len(header):
-        return Row(where, None, f"{where}: {len(cells)} cells, the header has {len(header)}; is a quote missing?", 0.0)
+        return Row(
+            where,
+            None,
+            f"{where}: {counted(len(cells), 'cell')}, the header has {len(header)}; is a quote missing?",
+            0.0,
+        )
     if any(not cell.isascii() and _ESCAPED.search(cell) for cell in cells):
         return Row(where, None, f"{where}: not UTF-8; save the log as UTF-8", 0.0)
     # A column without a name is the index that pandas writes.

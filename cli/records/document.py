@@ -9,7 +9,7 @@ from functools import partial
 from ...evaluators.errors import InputError
 from ...evaluators.jsontext import NotJSON, loads
 from .jsonl import kind_of
-from .lenient import BOM
+from .lenient import BOM, TooDeep
 from .shape import Columns, Single, Table, items_of, reason_of
 from .source import Row
 from .streams import Open, Reading
@@ -47,6 +47,8 @@ def read_list(name: str, open_: Open, *, key: str | None = None) -> Iterator[Row
         except ijson.JSONError as error:
             place = f"{name}:{key or ''}[{number}]"
             raise InputError(f"{place}: not valid JSON: {reason_of(error)}; the records before it were read") from None
+        except TooDeep as error:
+            raise InputError(f"{name}:{key or ''}[{number}] or soon after: {error}") from None
 
 
 def _read_columns(name: str, open_: Open, *, keys: tuple[str, ...]) -> Iterator[Row]:
@@ -62,6 +64,8 @@ def _read_columns(name: str, open_: Open, *, keys: tuple[str, ...]) -> Iterator[
                 number += 1
         except ijson.JSONError as error:  # the file has changed since its shape was found
             raise InputError(f"{name}:[{number}]: not valid JSON: {reason_of(error)}") from None
+        except TooDeep as error:
+            raise InputError(f"{name}:[{number}] or soon after: {error}") from None
 
 
 def _read_single(name: str, open_: Open) -> Iterator[Row]:

@@ -23,6 +23,7 @@ from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_decisions import check_decisions
 from ...evaluators.outputs.columns import ColumnTypes
 from ...evaluators.tokens import most_tokens
+from ...evaluators.wording import counted
 from ..records import Fields, Log, open_log
 from ..records.addresses import shown
 from ..records.carrying import Carrying
@@ -230,7 +231,7 @@ def _tell_of(log: Log, reporter: Reporter) -> None:
         reporter.warn(warning)
     if log.left_out:
         given = " and ".join(map(str, log.selection.where))
-        reporter.note(f"{log.left_out:,} files in folders that do not meet --where {given} are left out")
+        reporter.note(f"{counted(log.left_out, 'file')} in folders that do not meet --where {given}: left out")
 
 
 def _draw(log: Log, reporter: Reporter) -> None:

@@ -147,6 +147,35 @@ def test_any_records(records: list[dict[str, Any]]) -> None:
     assert plain(read(write(as_arrow([{"contexts": ["c"]} | r for r in records]), "log.arrow"))) == wanted
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (f'[{{"question": "q?", "contexts": {DEEP}}}]', "log.json:[0] or soon after: "),
+        (DEEP, "log.json:[0] or soon after: "),
+        (f'{{"n": 1,\n"data": [{{"question": "q?", "contexts": {DEEP}}}]}}', "log.json: "),
+        (f'{{"question": ["q?"],\n"contexts": [{DEEP}]}}', "log.json: "),
+    ],
+    ids=["in a record", "array", "list under a key", "columns"],
+)
+def test_nested_without_end(data: str, place: str) -> None:
+    """What takes the parser squared time is refused, and where it stands is told."""
+    said = refused(data, "log.json")
+    assert said.startswith(place)
+    assert "nested more than 1,000 levels deep" in said
+
+
+def test_brackets_in_texts_are_no_levels() -> None:
+    """Only what opens a list or an object counts, however much of it there is."""
+    records = [{"id": str(n), "question": "[{" * 600, "contexts": ["[" * 999, '"{']} for n in range(300)]
+    assert len(read(write(as_array(records), "log.json"))) == 300
+    nested = "[" * 100 + "]" * 100
+    text = ", ".join([f'{{"question": "q?", "contexts": [], "n": {nested}}}'] * 200)
+    assert len(read(write(f"[{text}]", "log.json"))) == 200
+
+
 @pytest.mark.parametrize("data", [as_array(RECORDS), as_csv(RECORDS), gzip.compress(as_lines(RECORDS)), as_zstd(as_lines(RECORDS)), gzip.compress(as_array(RECORDS))], ids=["array", "CSV", "gzip", "zstd", "array in gzip"])  # fmt: skip
 def test_pipes(ctxrel: RunCommand, tmp_path: Path, data: bytes) -> None:
     """What can be read once, from its beginning, comes from a pipe too."""
@@ -211,7 +240,7 @@ def test_refused(name: str, data: bytes | str, sentence: str) -> None:
     [
         pytest.param("a.json", '[{"question": "q?", "contexts": []}, 5]', "a.json:[1]: a number, not a JSON object", id="number in array"),
         pytest.param("a.json", '{"results": [{"question": "q?", "contexts": []}, {"question": "q?"}]}', "a.json:results[1]: the field 'contexts' is missing", id="missing field"),
-        pytest.param("a.csv", 'question,contexts\nq?,"a\nb"\nr?\n', "a.csv:4: 1 cells, the header has 2; is a quote missing?", id="short row"),
+        pytest.param("a.csv", 'question,contexts\nq?,"a\nb"\nr?\n', "a.csv:4: 1 cell, the header has 2; is a quote missing?", id="short row"),
         pytest.param("a.csv", 'question,contexts\nq?,a\nr?,"b" c\n', "a.csv:3: not valid CSV: ',' expected after '\"'", id="quote inside"),
         pytest.param("a.csv", 'question,contexts\nq?,a\nr?,"b\nc,d\n', "a.csv:3: a quote that is opened here is never closed", id="open quote"),
         pytest.param("a.csv", b"question,contexts\nq?,a\nr?,caf\xe9\n", "a.csv:3: not UTF-8; save the log as UTF-8", id="Latin-1 cell"),

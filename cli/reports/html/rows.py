@@ -1,5 +1,6 @@
 """The rows of a run, as its folder holds them."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -29,10 +30,21 @@ class Run(NamedTuple):
     results: Path
 
 
+def folder_of(given: Path) -> Path:
+    """The folder of a run, where one of its files may be given. Raises UsageError."""
+    if given.is_dir():
+        return given
+    if not given.exists():
+        raise UsageError(f"no folder {str(given)!r}; name the output folder of a run, as log.ctxrel")
+    if given.name in (SUMMARY, *(form.file for form in Format)):
+        return given.parent
+    raise UsageError(
+        f"{str(given)!r} is no run's folder but a file; to judge a log: ctxrel run {shlex.quote(str(given))}"
+    )
+
+
 def find_run(folder: Path) -> Run:
     """The run that a folder holds, ended or not. Raises UsageError."""
-    if not folder.is_dir():
-        raise UsageError(f"no folder {str(folder)!r}; name the output folder of a run, as log.ctxrel")
     summary = _summary_of(folder / SUMMARY)
     # A run that began anew writes beside the rows of the one before, and has taken its summary away.
     usual = [f"{each}{part}" for part in (".part", "") for each in (*(form.file for form in Format), PARTS)]
