@@ -12,6 +12,7 @@ import orjson
 
 from ..evaluators.costs.price import dollars, show_dollars
 from ..evaluators.judges.asking import Asker
+from ..evaluators.wording import counted
 from .runs.batching.progress import Counts
 from .runs.runner import Course
 
@@ -151,11 +152,11 @@ class _ProgressBar:
 
 def progress_line(course: Course, asker: Asker, seconds: float) -> str:
     """Rows, rate, failures, tokens and time left in a line."""
-    parts = [f"{course.rows:,} rows", f"{course.rows / seconds if seconds else 0:,.1f}/s"]
+    parts = [counted(course.rows, "row"), f"{course.rows / seconds if seconds else 0:,.1f}/s"]
     if course.failed:
         parts.append(f"{course.failed:,} failed")
     if tokens := asker.usage.input_tokens + asker.usage.output_tokens:
-        parts.append(f"{tokens:,} tokens")
+        parts.append(counted(tokens, "token"))
     if cost := asker.budget.bill.total:
         parts.append(show_dollars(dollars(cost)))
     if (pause := asker.limiter.paused_for) >= 1:

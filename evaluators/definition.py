@@ -22,9 +22,14 @@ PLACEHOLDERS = ("output_format", "examples")
 INPUT_KINDS = ("text", "texts", "contexts", "json")
 """One text; a list of texts; the retrieved contexts; any value."""
 _SCORE = "score"
+_BETTER = "better"
+HIGHER, LOWER = "higher", "lower"
+"""Which scores are the good ones."""
 _REQUIRED = ("instructions", "inputs", "outputs", "scoring")
-_OPTIONAL = ("name", "description", "examples", "parameters", DECISIONS)
-_EXTENDING = ("name", "description", "outputs", "scoring", DECISIONS)
+_OPTIONAL = ("name", "description", _BETTER, "examples", "parameters", DECISIONS)
+_EXTENDING = ("name", "description", "outputs", "scoring", _BETTER, DECISIONS)
+_UNASKED = (_BETTER, DECISIONS)
+"""Keys that change nothing of what is asked in a chat, nor a score."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLURALS = {"questions": "question", "predicted_answers": "answer", "answers": "answer"}
@@ -52,7 +57,7 @@ class Definition:
     """What an evaluator asks and how its reply becomes a score."""
 
     content: Mapping[str, object]
-    """The file's values but for `decisions`, with those of the file that it extends."""
+    """The file's values but for `better` and `decisions`, with those of the file that it extends."""
     name: str
     description: str
     inputs: Mapping[str, str]
@@ -60,6 +65,8 @@ class Definition:
     outputs: tuple[Output[Any], ...]
     instructions: str
     scoring: Scoring
+    better: str
+    """HIGHER or LOWER."""
     examples: tuple[Example, ...]
     parameters: dict[str, object]
     inserts: Mapping[str, str] = field(default_factory=dict)
@@ -136,13 +143,14 @@ def read_definition(
     outputs = build_outputs(source, fields["outputs"], inputs)
     examples = _examples(source, fields.get("examples") or [], inputs, outputs)
     return Definition(
-        content={key: value for key, value in fields.items() if key != DECISIONS},
+        content={key: value for key, value in fields.items() if key not in _UNASKED},
         name=_name(source, fields.get("name", default_name)),
         description=checks.text(source, ("description",), fields.get("description") or ""),
         inputs=inputs,
         outputs=outputs,
         instructions=_instructions(source, fields["instructions"], inserts or {}, examples=bool(examples)),
         scoring=read_scoring(source, fields["scoring"], outputs),
+        better=_better(source, fields, HIGHER),
         examples=examples,
         parameters=_parameters(source, fields.get("parameters") or {}),
         inserts=inserts or {},
@@ -174,7 +182,7 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
                 ("outputs",), f"an evaluator that extends {base.name!r} reads the same reply; keep the names and kinds"
             )
     scoring = read_scoring(source, fields["scoring"], outputs) if "scoring" in fields else base.scoring
-    own = {key: value for key, value in fields.items() if key not in ("extends", DECISIONS)}
+    own = {key: value for key, value in fields.items() if key not in ("extends", *_UNASKED)}
     return replace(
         base,
         content={**base.content, **own},
@@ -182,6 +190,7 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
         description=checks.text(source, ("description",), fields.get("description") or base.description),
         outputs=outputs,
         scoring=scoring,
+        better=_better(source, fields, base.better),
         decisions=(
             with_threshold(source, fields[DECISIONS], base.decisions) if DECISIONS in fields else base.decisions
         ),
@@ -212,6 +221,10 @@ def _name(source: Source, value: object) -> str:
             ("name",), f"the name {name!r}{whose} may hold letters, digits, '_' and '-' and starts with a letter"
         )
     return name
+
+
+def _better(source: Source, fields: Mapping[str, object], default: str) -> str:
+    return checks.choice(source, (_BETTER,), fields.get(_BETTER, default), (HIGHER, LOWER))
 
 
 def _inputs(source: Source, value: object) -> dict[str, str]:

@@ -92,6 +92,8 @@ class Evaluator:
         if explain and REASON not in {output.name for output in self.outputs}:
             self.outputs = (*self.outputs, reason())
         self.range = definition.scoring.range
+        self.better = definition.better
+        """Which scores are the good ones, `higher` or `lower`."""
         self.divisible = CONTEXTS in self.inputs and all(output.divisible for output in self.outputs)
         self.examples: list[tuple[str, str]] = []
         """The worked examples as the judge is shown them: input and reply."""

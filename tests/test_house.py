@@ -119,7 +119,15 @@ def test_sdist(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "sample_data/support_en.jsonl", "tests/conftest.py"} <= names
+    assert {
+        "LICENSE",
+        "README.md",
+        "README.ko.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "sample_data/support_en.jsonl",
+        "tests/conftest.py",
+    } <= names
 
 
 def test_prompts_are_found_as_installed() -> None:

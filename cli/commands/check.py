@@ -8,7 +8,7 @@ import typer
 from ...evaluators.errors import GateNotMet
 from ..console import show_table, write_json
 from ..reports.summaries import read_summary
-from ..runs.gates import figures_in, judge_gates
+from ..runs.gates import figures_in, judge_gates, low_in
 from . import groups
 from . import options as opt
 from .grouping import with_groups
@@ -30,7 +30,7 @@ def check(
     reports = report_files.parse()
     summary = read_summary(run)
     if summary["evaluators"]:  # a run that waits for batches has no figures yet
-        gates.check_names(figures_in(summary))
+        gates.check_names(figures_in(summary), low_in(summary))
     summary["gates"] = [gate._asdict() for gate in judge_gates(gates, summary)]
     reports.write(summary)
     _show(summary, as_json=as_json)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ...evaluators.definition import built_in_names
 from ...evaluators.judges.endpoint import DEFAULT_MODEL
-from ...evaluators.judges.offline import OFFLINE
+from ...evaluators.judges.named import NAMED
 
 
 def complete_built_in(incomplete: str) -> list[str]:
@@ -19,7 +19,7 @@ def complete_evaluator(incomplete: str) -> list[str]:
 
 def complete_model(incomplete: str) -> list[str]:
     """The usual model, the offline judge, and files that may be models."""
-    names = [name for name in (DEFAULT_MODEL, OFFLINE) if name.startswith(incomplete)]
+    names = [name for name in (DEFAULT_MODEL, *NAMED) if name.startswith(incomplete)]
     return names + _files(incomplete, "gguf")
 
 

@@ -14,7 +14,7 @@ from ...evaluators.errors import UsageError
 from ...evaluators.judges.endpoint import DEFAULT_MODEL, Endpoint, find_endpoint
 from ...evaluators.judges.llamacpp import LocalJudge, find_local_model
 from ...evaluators.judges.model_file import is_model_file
-from ...evaluators.judges.offline import OFFLINE
+from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_chat import ChatJudge
 from ..console import show_table, write_out
 from ..health.finding import Finding, Status, failed
@@ -75,8 +75,8 @@ def _judge(
     ask: bool,
 ) -> Iterator[Finding]:
     """What is found of whoever judges."""
-    if model == OFFLINE:
-        yield Finding(name="model", found="the offline judge needs no key and no network")
+    if model in NAMED:
+        yield Finding(name="model", found=f"the {model} judge needs no key and no network")
         return
     try:
         if is_model_file(model):

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from ...evaluators.wording import counted
 from ..console import ProgressKind, Reporter, show_table, write_out
 from ..records import open_log
 from ..records.carrying import Carrying
@@ -60,10 +61,12 @@ def inspect(
 
 def _show(found: dict[str, Any]) -> None:
     for file in found["files"]:
-        size = "from a pipe" if file["bytes"] is None else f"{file['bytes']:,} bytes"
+        size = "from a pipe" if file["bytes"] is None else counted(file["bytes"], "byte")
         packing = f" in {file['packing']}" if file["packing"] else ""
         fields = ", ".join(f"{role} ← {path}" for role, path in file["fields"].items())
-        write_out(f"{file['name']}: {file['format']}{packing}, {size}, {file['records']:,} records\n  {fields}")
+        write_out(
+            f"{file['name']}: {file['format']}{packing}, {size}, {counted(file['records'], 'record')}\n  {fields}"
+        )
     most = shutil.get_terminal_size().columns * _SHOWN_LINES
     write_out(f"\nas {found['evaluator']} would show them to the judge:")
     for record in found["shown"]:

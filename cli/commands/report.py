@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from ...evaluators.errors import UsageError
+from ...evaluators.wording import counted
 from ..console import write_error
-from ..reports.html import MOST_RECORDS, make_report
+from ..reports.html import MOST_RECORDS, folder_of, make_report
+from ..runs.folder import REPORT
 from ..runs.results import write_parts
 
 EPILOG = "Example: ctxrel report support_en.ctxrel"
 _STDOUT = "-"
-_NAME = "report.html"
 _PAGE = b"<!doctype html"
 
 
@@ -41,7 +42,8 @@ def report(
 
     The page needs no network and asks for nothing; it holds the records it shows.
     """
-    path = Path(output) if output is not None else folder / _NAME
+    folder = folder_of(folder)
+    path = Path(output) if output is not None else folder / REPORT
     if output != _STDOUT and _holds_something_else(path):
         raise UsageError(f"--output {str(path)!r} is there, and is no page; name another file")
     page = make_report(folder, by=by or [], limit=limit)
@@ -49,7 +51,7 @@ def report(
         _write_out(page.parts())
         return
     size = write_parts(path, page.parts())
-    write_error(f"written: {path} ({page.records:,} records, {size / 1e6:,.1f} MB)")
+    write_error(f"written: {path} ({counted(page.records, 'record')}, {size / 1e6:,.1f} MB)")
 
 
 def _holds_something_else(path: Path) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...evaluators.errors import GateNotMet
-from ...evaluators.judges.offline import OFFLINE
+from ...evaluators.judges.named import NAMED
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..reports.files import ReportFiles
-from ..runs.folder import Format
+from ..runs.folder import REPORT, Format, outdated_report
 from ..runs.job import Ending, carry_out
 from ..runs.opinions.telling import NOT_COUNTED, stability_lines
 from ..runs.plan import RunOptions, plan_run
@@ -144,10 +144,12 @@ def show_ending(ending: Ending) -> None:
         f"{requests['not_needed']:,} not needed; {duration(seconds)}"
     )
     judge = ending.summary["judge"]
-    if (cost := ending.summary["cost"]) and (judge["model"] != OFFLINE or "also" in judge):
+    if (cost := ending.summary["cost"]) and (judge["model"] not in NAMED or "also" in judge):
         write_error(cost_line(cost))
     if ending.folder:
         write_error(f"results: {ending.folder / ending.summary['results']}")
+        if outdated_report(ending.folder, ending.summary["results"]):
+            write_error(f"note: {ending.folder / REPORT} is of an earlier run; ctxrel report writes it anew")
 
 
 def _number(value: float | None) -> str:

@@ -53,7 +53,7 @@ def _show(name: str, series: dict[str, Any]) -> None:
 
 
 def _remark(night: dict[str, Any]) -> str:
-    parts = ["outside"] if night["outside"] else []
+    parts = [f"outside, {night['side']}"] if night["outside"] else []
     if not night["counts"]:
         parts.append(f"{night['status']}, not counted" if night["status"] != "complete" else "no score")
     if night["changed"]:

@@ -21,11 +21,13 @@ _BATCH = 256
 class ArrowFile:
     """An Arrow IPC file or stream of any number of batches."""
 
-    def __init__(self, place: Place, *, is_stream: bool) -> None:
+    format = "Arrow"
+    packing: str | None = None
+
+    def __init__(self, place: Place) -> None:
         self.name = place.name
         self.size = place.size
         self._place = place
-        self._is_stream = is_stream
 
     def peek(self, most: int) -> list[Row]:
         """The first rows, with all columns."""
@@ -41,11 +43,13 @@ class ArrowFile:
         number = 0
         try:
             with self._place.open_arrow() as stream:
-                for batch in self._batches(stream):
+                is_stream = stream.read(len(STREAM_MAGIC)) == STREAM_MAGIC
+                stream.seek(0)
+                for batch in _batches(stream, is_stream=is_stream):
                     check_names(self.name, batch.schema.names)
                     chosen = _chosen(batch, columns)
                     chosen.validate(full=True)  # a damaged file would end the process
-                    behind = float(stream.tell()) if self._is_stream else 0.0
+                    behind = float(stream.tell()) if is_stream else 0.0
                     for start in range(0, chosen.num_rows, most):
                         for value in values_of(chosen.slice(start, most)):
                             number += 1
@@ -54,15 +58,16 @@ class ArrowFile:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"cannot read {self.name!r} as Arrow: {reason}") from None
 
-    def _batches(self, stream: "pa.NativeFile") -> Iterator["pa.RecordBatch"]:
-        import pyarrow as pa  # noqa: PLC0415
 
-        if self._is_stream:
-            yield from pa.ipc.open_stream(stream)
-            return
-        file = pa.ipc.open_file(stream)
-        for number in range(file.num_record_batches):
-            yield file.get_batch(number)
+def _batches(stream: "pa.NativeFile", *, is_stream: bool) -> Iterator["pa.RecordBatch"]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if is_stream:
+        yield from pa.ipc.open_stream(stream)
+        return
+    file = pa.ipc.open_file(stream)
+    for number in range(file.num_record_batches):
+        yield file.get_batch(number)
 
 
 def _chosen(batch: "pa.RecordBatch", columns: frozenset[str] | None) -> "pa.RecordBatch":

@@ -4,14 +4,19 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Protocol, cast
 
 from ...evaluators.errors import InputError
+from ...evaluators.wording import counted
 from .grouping import grouped, long_form
+from .jsonl import is_utf16
 from .source import Row
-from .streams import Open
+from .streams import Open, Reading
 
 _DELIMITERS = ",\t;|"
+_NAMES = {",": "CSV", "\t": "TSV"}
+_HEAD = 1 << 13
 _LONGEST_CELL = 2**31 - 1
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
@@ -24,6 +29,21 @@ class CSVReader(Protocol):
         """Lines that are read."""
 
     def __next__(self) -> list[str]: ...
+
+
+def read_table(name: str, open_: Open) -> Iterator[Row]:
+    """The rows of a file, whatever stands between its cells. Raises InputError."""
+    with open_() as stream:
+        head = stream.read(_HEAD)
+    if is_utf16(head):
+        raise InputError(f"{name}:1: no UTF-8 text; save the log as UTF-8")
+    yield from read_delimited(name, open_, delimiter=header_of(head)[0])
+
+
+def reading_of_table(delimiter: str) -> Reading:
+    """How a table is read whose delimiter is known."""
+    name = _NAMES.get(delimiter, f"table with {delimiter!r} between its cells")
+    return Reading(name, partial(read_delimited, delimiter=delimiter))
 
 
 def header_of(head: bytes) -> tuple[str, list[str]]:
@@ -68,7 +88,12 @@ def _rows(name: str, table: "CSVReader", header: Sequence[str]) -> Iterator[Row]
 
 def _row(where: str, cells: Sequence[str], header: Sequence[str]) -> Row:
     if len(cells) != len(header):
-        return Row(where, None, f"{where}: {len(cells)} cells, the header has {len(header)}; is a quote missing?", 0.0)
+        return Row(
+            where,
+            None,
+            f"{where}: {counted(len(cells), 'cell')}, the header has {len(header)}; is a quote missing?",
+            0.0,
+        )
     if any(not cell.isascii() and _ESCAPED.search(cell) for cell in cells):
         return Row(where, None, f"{where}: not UTF-8; save the log as UTF-8", 0.0)
     # A column without a name is the index that pandas writes.

@@ -9,23 +9,28 @@ from functools import partial
 from ...evaluators.errors import InputError
 from ...evaluators.jsontext import NotJSON, loads
 from .jsonl import kind_of
-from .lenient import BOM
+from .lenient import BOM, TooDeep
 from .shape import Columns, Single, Table, items_of, reason_of
 from .source import Row
-from .streams import Open, Reader
+from .streams import Open, Reading
 
 _LARGEST = 1 << 64
 
 
-def reader_of(reading: Table | Columns | Single) -> Reader:
-    """What reads a document of a shape."""
-    match reading:
+def reading_of(shape: Table | Columns | Single) -> Reading:
+    """How a document of a shape is read."""
+    match shape:
         case Table(key):
-            return partial(read_list, key=key)
+            return reading_of_list(key)
         case Columns(keys):
-            return partial(_read_columns, keys=keys)
+            return Reading(f"JSON, columns {', '.join(keys)}", partial(_read_columns, keys=keys))
         case Single():
-            return _read_single
+            return Reading("JSON, one object", _read_single)
+
+
+def reading_of_list(key: str | None = None) -> Reading:
+    """How an array is read: the document itself, or the one under a key."""
+    return Reading(f"JSON, list under {key!r}" if key else "JSON, a list", partial(read_list, key=key))
 
 
 def read_list(name: str, open_: Open, *, key: str | None = None) -> Iterator[Row]:
@@ -42,6 +47,8 @@ def read_list(name: str, open_: Open, *, key: str | None = None) -> Iterator[Row
         except ijson.JSONError as error:
             place = f"{name}:{key or ''}[{number}]"
             raise InputError(f"{place}: not valid JSON: {reason_of(error)}; the records before it were read") from None
+        except TooDeep as error:
+            raise InputError(f"{name}:{key or ''}[{number}] or soon after: {error}") from None
 
 
 def _read_columns(name: str, open_: Open, *, keys: tuple[str, ...]) -> Iterator[Row]:
@@ -57,6 +64,8 @@ def _read_columns(name: str, open_: Open, *, keys: tuple[str, ...]) -> Iterator[
                 number += 1
         except ijson.JSONError as error:  # the file has changed since its shape was found
             raise InputError(f"{name}:[{number}]: not valid JSON: {reason_of(error)}") from None
+        except TooDeep as error:
+            raise InputError(f"{name}:[{number}] or soon after: {error}") from None
 
 
 def _read_single(name: str, open_: Open) -> Iterator[Row]:

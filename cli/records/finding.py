@@ -83,6 +83,8 @@ _FILE = re.compile(r"[^\n]{1,200}\.(?:pdf|docx?|pptx?|xlsx?|html?|md|txt|csv|jso
 _KEY = re.compile(r"[\d_/\\:]")
 _Reading = Callable[[object], object]
 _SHOWN = 30
+_OWN_ROW = frozenset({"index", "evaluator", "status", "score", "usage"})
+"""What each row of ctxrel's own results has."""
 
 
 class EmptyLog(InputError):
@@ -101,6 +103,11 @@ def find_layout(rows: Sequence[Row], fields: Fields, needs: Needs, name: str) ->
         raise EmptyLog(f"{name!r} is empty: it holds no records")
     if not values:
         raise InputError(f"{rows[0].problem}; no record at the beginning can be read")
+    if all(value.keys() >= _OWN_ROW for value in values) and fields == Fields(id=fields.id):
+        raise InputError(
+            f"{name!r} holds the rows of a run and is no log; give the log they were made of, or name the fields that "
+            "are meant, as --contexts-field"
+        )
     finder = _Finder(values, name, fields.schema)
     try:
         return _find_layout(finder, fields, needs)

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from ...evaluators.errors import InputError
 from .addresses import is_remote, shown
+from .formats import PLAIN_SUFFIXES, SUFFIXES
 from .partition import Partition, could_hold, partition_of
-from .recognising import SUFFIXES
 from .remote import RemoteFile, find_remote
 from .where import Condition
 
 STDIN = "-"
-_SHOWN = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
 
 class Found(NamedTuple):
@@ -60,7 +59,7 @@ def _find(given: str) -> tuple[list[Found], bool]:
         return [_local(given)], False
     if path.is_dir():
         files = sorted(map(str, _logs_in(path)))
-        missing = f"the folder {given!r} holds no {', '.join(_SHOWN)} file (of folders in it those like date=2026-11-30 are read)"  # noqa: E501
+        missing = f"the folder {given!r} holds no {', '.join(PLAIN_SUFFIXES)} file (of folders in it those like date=2026-11-30 are read)"  # noqa: E501
         return _refuse_nothing([_local(name) for name in files], missing), True
     if is_remote(given):
         found, several = find_remote(given)

@@ -8,10 +8,23 @@ _STRING_END = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MARK = re.compile(rb'"|-?(?:NaN|Infinity)')
 _LONGEST = len(b"-Infinity")
 _PIECE = 1 << 16
+_DEEPEST = 1000
+"""Levels of lists and objects; the parser takes squared time for deeper ones, and single lines take no more."""
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class TooDeep(ValueError):
+    """Lists and objects are nested beyond all measure."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested more than {_DEEPEST:,} levels deep")
 
 
 class LenientStream:
-    """A stream without its byte order mark, and with null where NaN or Infinity stands outside of a string."""
+    """A stream without its byte order mark, and with null where NaN or Infinity stands outside of a string.
+
+    Reading it raises TooDeep.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._read = getattr(stream, "read1", stream.read)  # what is there already, where a pipe gives it bit by bit
@@ -21,6 +34,7 @@ class LenientStream:
         self._inside = 0
         self._at_start = True
         self._ended = False
+        self._depth = 0
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, about as many as asked for; none at the end."""
@@ -49,6 +63,7 @@ class LenientStream:
     def _replaced(self, data: bytes) -> bytes:
         """What of the data can be told by now; the rest is held back."""
         parts: list[bytes] = []
+        outside: list[bytes] = []
         copied = at = 0
         while True:
             if self._in_string:
@@ -63,16 +78,29 @@ class LenientStream:
             mark = _MARK.search(data, at)
             if mark is None:
                 cut = len(data) if self._ended else max(at, len(data) - _LONGEST + 1)
+                outside.append(data[at:cut])
                 break
+            outside.append(data[at : mark.start()])
             at = mark.end()
             if mark[0] == b'"':
                 self._in_string = True
             else:
                 parts += data[copied : mark.start()], b"null"
                 copied = at
+        self._descend(b"".join(outside).translate(None, _NO_BRACKETS))
         self._held = data[cut:]
         parts.append(data[copied:cut])
         return b"".join(parts)
+
+    def _descend(self, brackets: bytes) -> None:
+        """Note how deep some more brackets lead. Raises TooDeep."""
+        if self._depth + len(brackets) <= _DEEPEST:
+            self._depth += 2 * (brackets.count(b"[") + brackets.count(b"{")) - len(brackets)
+            return
+        for bracket in brackets:
+            self._depth += 1 if bracket in b"[{" else -1
+            if self._depth > _DEEPEST:
+                raise TooDeep
 
 
 def _ends_in_escape(data: bytes) -> bool:

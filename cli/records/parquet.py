@@ -19,6 +19,9 @@ _BATCH = 256
 class ParquetFile:
     """A Parquet file of any number of row groups."""
 
+    format = "Parquet"
+    packing: str | None = None
+
     def __init__(self, place: Place) -> None:
         self.name = place.name
         self.size = place.size

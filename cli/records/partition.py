@@ -32,6 +32,8 @@ class PartitionedSource:
     def __init__(self, source: Source, partition: Partition) -> None:
         self.name = source.name
         self.size = source.size
+        self.format = source.format
+        self.packing = source.packing
         self._source = source
         self._partition = partition
 

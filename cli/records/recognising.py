@@ -9,29 +9,19 @@ from typing import BinaryIO
 
 from ...evaluators.errors import InputError
 from ...evaluators.jsontext import NotJSON, loads
-from .arrow import FILE_MAGIC, OLD_FEATHER_MAGIC, STREAM_MAGIC, ArrowFile
-from .delimited import header_of, read_delimited
-from .document import read_list, reader_of
+from .arrow import OLD_FEATHER_MAGIC
+from .delimited import header_of, reading_of_table
+from .document import reading_of, reading_of_list
 from .finding import names_a_question
-from .jsonl import is_utf16, read_lines
+from .formats import BINARIES, LINES, NAMES, TEXTS, binary_of
 from .lenient import BOM
-from .packing import SUFFIXES as PACKINGS
 from .packing import packing_of, unpacked
-from .parquet import MAGIC as PARQUET_MAGIC
-from .parquet import ParquetFile
 from .paths import FieldPath
 from .place import LocalFile, Place
 from .shape import Wanted, find_shape, items_of, prefix_of, reading_of_shape
 from .source import Source, printable
-from .streams import BROKEN, File, Reader, StreamedFile, StreamedPipe, cannot_read
+from .streams import BROKEN, File, Reading, StreamedFile, StreamedPipe, cannot_read
 
-_LINES = (".jsonl", ".ndjson")
-_TABLES = (".csv", ".tsv")
-_TEXTS = (*_LINES, ".json", *_TABLES)
-_BINARIES = (".parquet", ".arrow", ".feather", ".ipc")
-SUFFIXES = (*_TEXTS, *_BINARIES, *(f"{text}{packing}" for text in _TEXTS for packing in PACKINGS))
-"""What a folder's logs end in."""
-KINDS = "JSON Lines, JSON, CSV, TSV, Parquet or Arrow"
 ANY = Wanted()
 _HEAD = 1 << 13
 _LONGEST = 1 << 20
@@ -60,8 +50,8 @@ def open_place(place: Place, wanted: Wanted = ANY) -> Source:
         with file.open() as stream:
             head = stream.read(_HEAD)
         if wanted.path:
-            return StreamedFile(file, _reader_of_list(file, head, wanted.path))
-        return _table_file(file, head) or StreamedFile(file, _reader_of_file(file, head, wanted.usual))
+            return StreamedFile(file, _reading_of_named(file, head, wanted.path))
+        return _binary_file(file, head) or StreamedFile(file, _reading_of_file(file, head, wanted.usual))
     except BROKEN as error:
         raise InputError(cannot_read(file.name, file.packing, error)) from None
 
@@ -80,16 +70,16 @@ def open_stream(name: str, stream: BinaryIO, wanted: Wanted = ANY) -> Source:
         head = _peek(stream)
     except BROKEN as error:
         raise InputError(cannot_read(name, None, error)) from None
-    if head.startswith((PARQUET_MAGIC, FILE_MAGIC, STREAM_MAGIC)):
-        raise InputError(f"{name}: Parquet and Arrow are read from a file, not from a pipe; give the file's name")
+    if binary := binary_of(head):
+        raise InputError(f"{name}: {binary.name} is read from a file, not from a pipe; give the file's name")
     start = head.removeprefix(BOM).lstrip()
     if wanted.path:
         _check_object(name, start, wanted.path)
-        return StreamedPipe(name, stream, partial(read_list, key=prefix_of(wanted.path)), packing)
+        return StreamedPipe(name, stream, reading_of_list(prefix_of(wanted.path)), packing)
     if start.startswith(b"["):
-        return StreamedPipe(name, stream, read_list, packing)
+        return StreamedPipe(name, stream, reading_of_list(), packing)
     _refuse_document(name, start)
-    return StreamedPipe(name, stream, _delimited(head) or read_lines, packing)
+    return StreamedPipe(name, stream, _delimited(head) or LINES, packing)
 
 
 def _refuse_document(name: str, start: bytes) -> None:
@@ -112,25 +102,21 @@ def _peek(stream: BinaryIO) -> bytes:
     return stream.peek(_HEAD) if isinstance(stream, io.BufferedReader) else b""
 
 
-def _table_file(file: File, head: bytes) -> Source | None:
+def _binary_file(file: File, head: bytes) -> Source | None:
     """The source of a binary format, None for texts. Raises InputError."""
-    if head.startswith((PARQUET_MAGIC, FILE_MAGIC, STREAM_MAGIC)) and file.packing:
-        raise InputError(f"{file.name!r} holds Parquet or Arrow inside {file.packing}; unpack it first")
-    if head.startswith(PARQUET_MAGIC):
-        return ParquetFile(file.place)
-    if head.startswith((FILE_MAGIC, STREAM_MAGIC)):
-        return ArrowFile(file.place, is_stream=head.startswith(STREAM_MAGIC))
+    if binary := binary_of(head):
+        if file.packing:
+            raise InputError(f"{file.name!r} holds {binary.name} inside {file.packing}; unpack it first")
+        return binary.open(file.place)
     if head.startswith(OLD_FEATHER_MAGIC):
         raise InputError(f"{file.name!r} is Feather of the first version; save it again as Feather V2 or Parquet")
-    if file.suffix == ".parquet":
-        raise InputError(f"{file.name!r} is no Parquet file: it does not start with PAR1")
-    if file.suffix in _BINARIES:
-        raise InputError(f"{file.name!r} is no Arrow file: it starts neither with ARROW1 nor as a stream does")
+    if meant := next((binary for binary in BINARIES if file.suffix in binary.suffixes), None):
+        raise InputError(f"{file.name!r} is no {meant.name} file by its first bytes; is it complete?")
     return None
 
 
-def _reader_of_list(file: File, head: bytes, path: FieldPath) -> Reader:
-    """What reads the list that a user named. Raises InputError."""
+def _reading_of_named(file: File, head: bytes, path: FieldPath) -> Reading:
+    """How the list is read that a user named. Raises InputError."""
     _check_object(file.name, head.removeprefix(BOM).lstrip(), path)
     shape = find_shape(file.name, file.open())
     if shape.has_more:
@@ -140,7 +126,7 @@ def _reader_of_list(file: File, head: bytes, path: FieldPath) -> Reader:
         if not any(True for _ in items_of(stream, f"{prefix}.item")):
             there = ", ".join((*shape.tables, *shape.columns, *shape.empty, *shape.others))
             raise InputError(f"{file.name}: no records under {path.text!r}; name another list (there are: {there})")
-    return partial(read_list, key=prefix)
+    return reading_of_list(prefix)
 
 
 def _check_object(name: str, start: bytes, path: FieldPath) -> None:
@@ -149,62 +135,57 @@ def _check_object(name: str, start: bytes, path: FieldPath) -> None:
         raise InputError(f"{name} is no JSON object; --records {path.text} names a list in one, leave it out")
 
 
-def _reader_of_file(file: File, head: bytes, usual: Sequence[str]) -> Reader:
-    """What reads a text. Raises InputError."""
+def _reading_of_file(file: File, head: bytes, usual: Sequence[str]) -> Reading:
+    """How a text is read. Raises InputError."""
     start = head.removeprefix(BOM).lstrip()
     if file.suffix in (".yaml", ".yml"):
         raise InputError(f"{file.name!r} is no log; if it is an evaluator, give it with an -e of its own")
     if start.startswith(b"["):
-        return read_list
+        return reading_of_list()
     if start.startswith(b"{"):
-        return _object_reader(file, usual)
-    if file.suffix in _TABLES:
-        if is_utf16(head):
-            raise InputError(f"{file.name}:1: no UTF-8 text; save the log as UTF-8")
-        return partial(read_delimited, delimiter=header_of(head)[0])
-    if file.suffix in (*_LINES, ".json"):
-        return read_lines
-    if table := _delimited(head):
-        return table
+        return _reading_of_object(file, usual)
+    if reading := TEXTS.get(file.suffix) or _delimited(head):
+        return reading
     raise InputError(
         f"cannot tell the format of {file.name!r} by {file.suffix or 'a name without suffix'!r} or by its beginning; "
-        f"convert it to {KINDS}, with the suffix of its format"
+        f"convert it to {', '.join(NAMES[:-1])} or {NAMES[-1]}, with the suffix of its format"
     )
 
 
-def _delimited(head: bytes) -> Reader | None:
-    """What reads a table whose header names a question."""
+def _delimited(head: bytes) -> Reading | None:
+    """How a table is read whose header names a question."""
     delimiter, names = header_of(head)
     if len(names) > 1 and any(map(names_a_question, names)):
-        return partial(read_delimited, delimiter=delimiter)
+        return reading_of_table(delimiter)
     return None
 
 
-def _object_reader(file: File, usual: Sequence[str]) -> Reader:
-    """What reads a text that starts with an object: a line of many, or a document. Raises InputError."""
+def _reading_of_object(file: File, usual: Sequence[str]) -> Reading:
+    """How a text is read that starts with an object: a line of many, or a document. Raises InputError."""
     with file.open() as stream:
         lines = [line for _ in range(2) if (line := _next_line(stream))]
     is_whole = len(lines[0]) < _LONGEST
     follows = len(lines) > 1 and is_whole
     if _is_object(lines[0]) and follows:
-        return read_lines
+        return LINES
     if is_whole and not _is_object(lines[0]):  # a record that is broken, or a document over several lines
-        return _document_reader(file, usual) if follows and _goes_on(*lines) else read_lines
-    return read_lines if file.suffix in _LINES else _document_reader(file, usual, or_lines=True)
+        return _reading_of_document(file, usual) if follows and _goes_on(*lines) else LINES
+    names_lines = file.suffix != ".json" and TEXTS.get(file.suffix) is LINES
+    return LINES if names_lines else _reading_of_document(file, usual, or_lines=True)
 
 
-def _document_reader(file: File, usual: Sequence[str], *, or_lines: bool = False) -> Reader:
+def _reading_of_document(file: File, usual: Sequence[str], *, or_lines: bool = False) -> Reading:
     shape = find_shape(file.name, file.open())
     if shape.has_more and or_lines:
-        return read_lines
+        return LINES
     if shape.has_more:
         raise InputError(
             f"{file.name}:1: JSON over several lines, not JSON Lines; "
             "write a record per line, for example: jq -c . FILE > FILE.jsonl"
         )
     if known := next((key for key in usual if key in shape.tables), None):
-        return partial(read_list, key=known)
-    return reader_of(reading_of_shape(file.name, shape, names_a_question))
+        return reading_of_list(known)
+    return reading_of(reading_of_shape(file.name, shape, names_a_question))
 
 
 def _next_line(stream: BinaryIO) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...evaluators.errors import InputError
 from .addresses import WEB, protocol_of, shown
-from .recognising import SUFFIXES
+from .formats import SUFFIXES
 from .source import printable
 
 if TYPE_CHECKING:

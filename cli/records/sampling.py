@@ -70,18 +70,20 @@ class Selection:
             yield from entries
             return
         seen = met = 0
-        present: Counter[Condition] = Counter()
+        samples: dict[Condition, object] = {}
         for seen, entry in enumerate(entries, start=1):  # noqa: B007  # the last one counts
             if self.takes(entry.row):
                 met += 1
                 yield entry
             elif not met and (value := entry.row.value) is not None:
-                present.update(c for c in self.where if optional(c.path, value) is not None)
+                found = [(condition, optional(condition.path, value)) for condition in self.where]
+                samples |= {condition: shown for condition, shown in found if shown is not None}
         if not met:
-            absent = [repr(condition.path.text) for condition in self.where if not present[condition]]
-            why = f"; no record has the field {' or '.join(absent)}" if absent else ""
+            why = "".join(hint for condition in self.where if (hint := _hint(condition, samples.get(condition))))
+            absent = [repr(condition.path.text) for condition in self.where if condition not in samples]
+            why = f"; no record has the field {' or '.join(absent)}" if absent else why
             given = " and ".join(map(str, self.where))
-            raise InputError(f"none of {seen:,} records meets --where {given}{why}")
+            raise InputError(f"{_none_of(seen)} --where {given}{why}")
 
     def first(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Those that are judged where no sample is drawn. Raises InputError."""
@@ -95,6 +97,20 @@ class Selection:
             "by": self.by.text if self.by else None,
             "where": [str(condition) for condition in self.where],
         }
+
+
+def _none_of(seen: int) -> str:
+    return "the only record does not meet" if seen == 1 else f"none of {seen:,} records meets"
+
+
+def _hint(condition: Condition, value: object) -> str:
+    """How a condition may be meant that compares a text, as a date is, with a number."""
+    if condition.number is None or not isinstance(value, str):
+        return ""
+    quoted = f'{condition.path.text}{condition.sign}"{condition.text}"'
+    return (
+        f"; the field {condition.path.text!r} is a text, as {value[:20]!r}: write --where '{quoted}' to compare texts"
+    )
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
 from ...evaluators.errors import InputError, UsageError
-from .lenient import LenientStream
+from .lenient import LenientStream, TooDeep
 from .paths import FieldPath
 
 _SHOWN = 6
@@ -46,6 +46,8 @@ def find_shape(name: str, stream: BinaryIO) -> Shape:
                 walk.step(event, value)
         except ijson.JSONError as error:
             raise InputError(f"{name}: not valid JSON at {walk.place}: {reason_of(error)}") from None
+        except TooDeep as error:
+            raise InputError(f"{name}: {error}, at {walk.place} or soon after") from None
     return shape
 
 
@@ -174,7 +176,7 @@ def _quoted(key: str) -> str:
 
 
 def items_of(stream: BinaryIO, prefix: str) -> Iterator[Any]:
-    """The items under a prefix, one after the other. Raises ijson's JSONError."""
+    """The items under a prefix, one after the other. Raises ijson's JSONError, and TooDeep."""
     import ijson  # noqa: PLC0415  # a JSON Lines log need not pay for it
 
     yield from ijson.items(LenientStream(stream), prefix)

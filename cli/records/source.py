@@ -29,6 +29,10 @@ class Source(Protocol):
     name: str
     size: int | None
     """Bytes in all, None for a pipe."""
+    format: str
+    """What it was recognised as, in words: `JSON Lines`, `JSON, list under 'results'`."""
+    packing: str | None
+    """`gzip` or `zstd` where it is packed in one."""
 
     def peek(self, most: int) -> list[Row]:
         """The first rows, without using them up; a pipe gives no more than `most` and waits for them."""

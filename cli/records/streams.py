@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from ...evaluators.errors import InputError
 from .packing import packing_of, unpacked
@@ -15,6 +15,16 @@ Open = Callable[[], BinaryIO]
 """Gives the bytes of a log from their beginning; of a pipe it can be called once."""
 Reader = Callable[[str, Open], Iterator[Row]]
 """Makes rows of a log's name and bytes. Raises InputError."""
+
+
+class Reading(NamedTuple):
+    """How a log is read."""
+
+    format: str
+    """What it was recognised as, in words."""
+    read: Reader
+
+
 BROKEN = (OSError, EOFError, zlib.error)
 """What is raised by files that cannot be read and packings that cannot be undone."""
 
@@ -55,11 +65,12 @@ class File:
 class StreamedFile:
     """A regular file, opened anew for each pass."""
 
-    def __init__(self, file: File, read: Reader) -> None:
+    def __init__(self, file: File, reading: Reading) -> None:
         self.name = file.name
         self.size: int | None = file.size
+        self.format = reading.format
         self.packing = file.packing
-        self.reader = read
+        self._read = reading.read
         self._file = file
 
     def peek(self, most: int) -> list[Row]:
@@ -69,7 +80,7 @@ class StreamedFile:
     def rows(self, columns: frozenset[str] | None = None) -> Iterator[Row]:  # noqa: ARG002  # an entry is read whole
         """All rows. Raises InputError."""
         try:
-            for row in self.reader(self.name, self._file.open):
+            for row in self._read(self.name, self._file.open):
                 knows = row.done and not self._file.packing
                 yield row if knows else row._replace(done=self._file.position())
         except BROKEN as error:
@@ -79,12 +90,12 @@ class StreamedFile:
 class StreamedPipe:
     """A stream that can be read once: what was peeked at comes again."""
 
-    def __init__(self, name: str, stream: BinaryIO, read: Reader, packing: str | None = None) -> None:
+    def __init__(self, name: str, stream: BinaryIO, reading: Reading, packing: str | None = None) -> None:
         self.name = name
+        self.format = reading.format
         self.packing = packing
-        self.reader = read
         self.size: int | None = None
-        self._rest = self._translated(read(name, lambda: stream))
+        self._rest = self._translated(reading.read(name, lambda: stream))
         self._seen: list[Row] = []
         self._used = False
 

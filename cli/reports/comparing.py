@@ -8,6 +8,7 @@ from typing import Any
 
 from ...evaluators.errors import InputError
 from ...evaluators.outputs.output import UNIT, Range
+from ..runs.gates import low_in
 from ..statistics.paired import ClusterSum, Difference, mcnemar, mean_difference
 from .joining import Baseline, Pair, Side
 from .metrics import total_cost
@@ -83,9 +84,9 @@ def compare(baseline: Baseline, other: ResultsFile, *, low_is_good: Iterable[str
         raise InputError(
             f"no record has a score in both {baseline.results.name!r} and {other.name!r}; ids have to agree"
         )
+    low = {*low_is_good, *(low_in(other.summary) if other.summary else ())}
     blocks = {
-        name: _block(baseline.sides[names[name]], pairs, low_is_good=name in low_is_good)
-        for name, pairs in found.items()
+        name: _block(baseline.sides[names[name]], pairs, low_is_good=name in low) for name, pairs in found.items()
     }
     return {
         "name": other.name,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...evaluators.errors import OutputError, UsageError
-from ..records.recognising import SUFFIXES
+from ..records.formats import SUFFIXES
 
 _NO_REPORTS = (*SUFFIXES, ".sqlite")
 """What logs, rows, summaries and stores end in."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...evaluators.wording import counted
 from ..runs.opinions.telling import stability_lines
 
 
@@ -12,8 +13,11 @@ def markdown_summary(summary: Mapping[str, Any]) -> str:
     parts = [f"## ctxrel: {summary['status']}", ""]
     if summary["error"]:
         parts += [f"**{_cell(summary['error'])}**", ""]
-    drawn = f" of {counts['population']:,}" if counts["population"] != counts["records"] else ""
-    parts += [f"{counts['records']:,}{drawn} records, judged by {_cell(judge['description'])}.", ""]
+    drawn = f"{counts['records']:,} of " if counts["population"] != counts["records"] else ""
+    parts += [
+        f"{drawn}{counted(counts['population'], 'record')}, judged by {_cell(judge['description'])}.",
+        "",
+    ]
     rows = [
         [
             _cell(name),

@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from ...evaluators.errors import InputError
-from ..records.jsonl import read_lines
+from ..records.formats import LINES
 from ..records.parquet import MAGIC
 from ..records.place import LocalFile
 from ..records.recognising import open_file
@@ -57,7 +57,7 @@ def rows_at(path: Path, columns: frozenset[str] | None = None) -> Iterator[Row]:
     if is_table(path):
         return _rows_of_table(path, columns)
     # The suffix of unfinished rows does not tell that they are lines, where there is but one.
-    source = StreamedFile(File(LocalFile(path)), read_lines) if path.suffix == _UNFINISHED else open_file(path)
+    source = StreamedFile(File(LocalFile(path)), LINES) if path.suffix == _UNFINISHED else open_file(path)
     return _whole(path, source.rows(columns))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...evaluators.errors import InputError
 from ..records.source import printable
+from ..runs.gates import is_low_good
 from ..statistics.control import FEWEST, control_band
 from .summaries import SUMMARY, read_summary
 
@@ -42,10 +43,13 @@ def trend(paths: Iterable[Path], *, evaluators: list[str] | None) -> dict[str, A
 
 def _series(read: list[tuple[Path, dict[str, Any]]], name: str) -> dict[str, Any]:
     nights = [_night(path, summary, name) for path, summary in read]
+    low_is_good = is_low_good(read[-1][1]["evaluators"][name])
     band = control_band([night["score"] for night in nights if night["counts"]])
     for night in nights:
         inside = band is None or not night["counts"] or band.low <= night["score"] <= band.high
         night["outside"] = not inside
+        if band and not inside:
+            night["side"] = "worse" if (night["score"] > band.centre) == low_is_good else "better"
     for before, after in pairwise(nights):
         after["changed"] = [key for key in ("prompt", "model", "models") if before[key] != after[key]]
     return {"band": band and band._asdict(), "nights": nights}
@@ -65,6 +69,7 @@ def _night(path: Path, summary: dict[str, Any], name: str) -> dict[str, Any]:
         "model": summary["judge"]["model"],
         "models": sorted(summary["judge"].get("models") or {}),
         "counts": summary["status"] == "complete" and block["score"] is not None,
+        "side": None,
         "changed": [],
     }
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...evaluators.definition import LOWER
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.judge import Judge
 from ...evaluators.prompt import digest
@@ -62,9 +63,10 @@ class InputHash:
 
 
 def setting_hash(evaluators: Sequence[Evaluator], judge: Judge, log: Log, **options: object) -> str:
-    """A hash over everything but the input that the rows of a run depend on."""
+    """A hash over everything but the input that the rows and the summary of a run depend on."""
     asked = [[evaluator.prompt, judge.fingerprint(evaluator.static).hex()] for evaluator in evaluators]
-    return digest(version("ctxrel"), asked, log.layouts(), options).hex()
+    low = [[evaluator.name] for evaluator in evaluators if evaluator.better == LOWER]
+    return digest(version("ctxrel"), asked + low, log.layouts(), options).hex()
 
 
 async def finished_before(

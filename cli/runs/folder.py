@@ -19,6 +19,7 @@ STDOUT = "-"
 PARTS = "results"
 """The folder in it that holds the rows of a run on Ray."""
 SUMMARY = "summary.json"
+REPORT = "report.html"
 DEFAULT_STORE = "store.sqlite"
 _GLOB = re.compile(r"[*?\[]")
 
@@ -33,6 +34,14 @@ class Format(StrEnum):
     def file(self) -> str:
         """The name of the file in the run's folder."""
         return f"results.{self.value}"
+
+
+def outdated_report(folder: Path, results: str) -> bool:
+    """Whether there is a report in the folder that is older than its rows."""
+    try:
+        return (folder / REPORT).stat().st_mtime_ns < (folder / results).stat().st_mtime_ns
+    except OSError:
+        return False
 
 
 def output_folder(inputs: Sequence[str], output: str | None) -> Path | None:

@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ...evaluators.checks import closest
+from ...evaluators.definition import LOWER
 from ...evaluators.errors import UsageError
 from ...evaluators.evaluator import Evaluator
 from ...evaluators.outputs.output import Range
@@ -29,7 +30,7 @@ class Threshold(NamedTuple):
     """What a figure has to reach."""
 
     evaluator: str | None
-    """None for every evaluator that gives a score."""
+    """None for every evaluator whose high scores are the good ones."""
     figure: str
     value: float
     given: str
@@ -83,15 +84,26 @@ class Gates:
 
     def check(self, evaluators: Sequence[Evaluator]) -> None:
         """Raise UsageError for a threshold that no result of these evaluators could be held to."""
-        self.check_names({evaluator.name: _figures_of(evaluator) for evaluator in evaluators})
+        low = {evaluator.name for evaluator in evaluators if evaluator.better == LOWER}
+        self.check_names({evaluator.name: _figures_of(evaluator) for evaluator in evaluators}, low)
         for threshold in self.fail_under:
             for evaluator in evaluators:
-                if threshold.figure == SCORE and threshold.evaluator in (None, evaluator.name):
+                if threshold.figure == SCORE and _concerns(threshold, evaluator.name, low=evaluator.name in low):
                     _check_range(threshold, evaluator.name, evaluator.range)
 
-    def check_names(self, known: Mapping[str, Sequence[str]]) -> None:
-        """Raise UsageError for names that are not known; `known` are the figures of each evaluator."""
-        for evaluator, figure, _, given in self.fail_under:
+    def check_names(self, known: Mapping[str, Sequence[str]], low: Container[str] = ()) -> None:
+        """Raise UsageError for names that are not known; `known` are the figures of each evaluator.
+
+        `low` are those whose low scores are the good ones.
+        """
+        for evaluator, figure, value, given in self.fail_under:
+            scored = [name for name, names in known.items() if SCORE in names]
+            if evaluator is None and scored and all(name in low for name in scored):
+                name = scored[0]
+                raise UsageError(
+                    f"--fail-under {given}: low scores of {name} are the good ones; to hold it to this all the same "
+                    f"write {name}={value:g}"
+                )
             if evaluator is not None and evaluator not in known:
                 raise UsageError(
                     f"--fail-under {given}: there is no evaluator {evaluator!r}; {closest(evaluator, known)}"
@@ -162,13 +174,27 @@ def judge_gates(gates: Gates, summary: Mapping[str, Any]) -> list[Gate]:
     found = []
     for name, block in summary["evaluators"].items():
         for threshold in gates.fail_under:
-            concerned = threshold.evaluator == name or (threshold.evaluator is None and gives_score(block))
-            if concerned:
+            bare = threshold.evaluator is None
+            if _concerns(threshold, name, low=is_low_good(block)) and (gives_score(block) or not bare):
                 found.append(_reach(threshold, gates.gate_on, name, block))
         found.append(_spare(gates.max_errors, name, block))
     if summary["status"] == "complete":
         return found
     return [gate._replace(met=None, message=f"not told: the run is {summary['status']}") for gate in found]
+
+
+def _concerns(threshold: Threshold, evaluator: str, *, low: bool) -> bool:
+    return threshold.evaluator == evaluator or (threshold.evaluator is None and not low)
+
+
+def is_low_good(block: Mapping[str, Any]) -> bool:
+    """Whether low scores of an evaluator's block of a summary are the good ones; older summaries do not say."""
+    return bool(block.get("better") == LOWER)
+
+
+def low_in(summary: Mapping[str, Any]) -> set[str]:
+    """A summary's evaluators whose low scores are the good ones."""
+    return {name for name, block in summary["evaluators"].items() if is_low_good(block)}
 
 
 def gives_score(block: Mapping[str, Any]) -> bool:

@@ -7,7 +7,6 @@ from ...evaluators.evaluator import Evaluator
 from ...evaluators.record import Record
 from ..records import Log
 from ..records.fields import Layout, Needs
-from ..records.formats import format_of, packing_of_source
 from ..records.source import Source
 from ..records.survey import LONG_TOKENS, Survey
 
@@ -49,8 +48,8 @@ def _file(source: Source, layout: Layout, records: int) -> dict[str, Any]:
     paths = {role: path.text for role, path in layout.inputs.items()}
     return {
         "name": source.name,
-        "format": format_of(source),
-        "packing": packing_of_source(source),
+        "format": source.format,
+        "packing": source.packing,
         "bytes": source.size,
         "records": records,
         "fields": paths | ({"id": layout.id.text} if layout.id else {}),

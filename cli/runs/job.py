@@ -19,7 +19,7 @@ from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
 from ...evaluators.judges.llamacpp import LocalJudge
-from ...evaluators.judges.offline import NOTICE, OfflineJudge
+from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
@@ -174,7 +174,8 @@ def _make_opinions(plan: Plan, first: Judging, store: Store, reporter: Reporter)
     ]
     second = None
     if plan.second:
-        judge = make_judge(replace(plan, endpoint=plan.second.endpoint, local=None), store, reporter)
+        asked = replace(options, model=wanted.model or options.model)
+        judge = make_judge(replace(plan, options=asked, endpoint=plan.second.endpoint, local=None), store, reporter)
         fixed = options.concurrency is not None or plan.second.endpoint is None
         limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
         budget = Budget(plan.second.tariff)
@@ -302,8 +303,10 @@ def make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
     """The judge of a plan, with what the store knows of its endpoint."""
     endpoint = plan.endpoint
     if endpoint is None:
-        reporter.warn(NOTICE)
-        return OfflineJudge()
+        named = NAMED[plan.options.model]()
+        for notice in named.notices():
+            reporter.warn(notice)
+        return named
     address, model = endpoint.address, endpoint.model
     dialect = recall_dialect(store.facts(address, model))
 

@@ -19,10 +19,11 @@ from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Api, Endpoint, find_endpoint
 from ...evaluators.judges.llamacpp import LocalModel, find_local_model
 from ...evaluators.judges.model_file import is_model_file
-from ...evaluators.judges.offline import OFFLINE, check_offline
+from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_decisions import check_decisions
 from ...evaluators.outputs.columns import ColumnTypes
 from ...evaluators.tokens import most_tokens
+from ...evaluators.wording import counted
 from ..records import Fields, Log, open_log
 from ..records.addresses import shown
 from ..records.carrying import Carrying
@@ -114,7 +115,7 @@ class Plan:
 
     options: RunOptions
     endpoint: Endpoint | None
-    """None for the offline judge."""
+    """None for a judge of this process."""
     evaluators: Sequence[Evaluator]
     log: Log
     folder: Path | None
@@ -158,16 +159,15 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
     evaluators = load_evaluators(options.evaluators, explain=options.explain, api=options.api)
     options.gates.check(evaluators)
     local = _find_local_model(options) if is_model_file(options.model) else None
-    endpoint = (
-        None if options.model == OFFLINE else local.endpoint if local else _find_endpoint(options, sending=sending)
-    )
+    named = NAMED.get(options.model)
+    endpoint = None if named else local.endpoint if local else _find_endpoint(options, sending=sending)
     tariff = tariff_for(endpoint, options.prices, options.caps)
     _check_batch(options, endpoint, local)
     elsewhere = "--batch" if options.batch else "--engine ray" if options.engine is Engine.RAY else None
     check_wanted(options.wanted, evaluators, options.caps, options.api, elsewhere=elsewhere)
     _check_input_tokens(options, evaluators)
-    if endpoint is None:
-        check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
+    if named:
+        named.check({evaluator.name: evaluator.static for evaluator in evaluators})
     first = (options.model, None if local else endpoint)
     find = partial(_find_other_endpoint, options, sending=sending)
     second = find_second(options.wanted, first, evaluators, options.prices, find)
@@ -205,7 +205,7 @@ def plan_run(options: RunOptions, reporter: Reporter, *, sending: bool = True) -
         second=second,
     )
     if endpoint is None and (options.parameters or options.base_url):
-        reporter.note("the offline judge takes no --param and no --base-url")
+        reporter.note(f"the {options.model} judge takes no --param and no --base-url")
     if plan.store is None and endpoint and sending:
         reporter.warn("without --store no reply is kept: a run that is stopped starts anew")
     return plan
@@ -231,7 +231,7 @@ def _tell_of(log: Log, reporter: Reporter) -> None:
         reporter.warn(warning)
     if log.left_out:
         given = " and ".join(map(str, log.selection.where))
-        reporter.note(f"{log.left_out:,} files in folders that do not meet --where {given} are left out")
+        reporter.note(f"{counted(log.left_out, 'file')} in folders that do not meet --where {given}: left out")
 
 
 def _draw(log: Log, reporter: Reporter) -> None:
@@ -297,7 +297,7 @@ def _check_batch(options: RunOptions, endpoint: Endpoint | None, local: LocalMod
                 raise UsageError(f"{option} says how to deal with batches; add --batch, or leave it out")
         return
     if endpoint is None:
-        raise UsageError("the offline judge answers at once and costs nothing; leave out --batch")
+        raise UsageError(f"the {options.model} judge answers at once and costs nothing; leave out --batch")
     if local:
         raise UsageError("a model file answers on this machine; leave out --batch")
     if options.api is Api.DECISIONS:

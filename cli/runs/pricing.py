@@ -14,6 +14,7 @@ from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Endpoint, is_loopback
 from ...evaluators.judges.preflight import shutdown_notice
 from ...evaluators.replies import Usage
+from ...evaluators.wording import counted
 from .batching.parts import State
 from .store import Store
 
@@ -70,7 +71,7 @@ def tell_of_batches(store: Store, output: Path, caps: Caps, *, warn: Callable[[s
     ((requests,),) = store.rows(_UNDER_WAY, (State.CREATING, State.SENT, str(output.resolve())))
     if not requests:
         return
-    what = f"batches with {requests:,} requests are under way for this output"
+    what = f"batches with {counted(requests, 'request')} are under way for this output"
     if caps.any:
         raise NotFinished(f"{what}, and what they will cost counts for the caps; collect them with --batch first")
     warn(f"{what}: what they answer is paid as well, and collected with --batch")

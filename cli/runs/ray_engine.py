@@ -237,6 +237,7 @@ class _Engine:
         return Assignment(
             evaluators=plan.evaluators,
             endpoint=endpoint,
+            model=options.model,
             api=options.api,
             facts=None if given is None else self._store.facts(f"{given.address}{service}", given.model),
             stores=(plan.folder / STORES).resolve(),

@@ -141,6 +141,7 @@ class Tally:
         return {
             "prompt": self._evaluator.prompt,
             "score": self.score,
+            "better": self._evaluator.better,
             "n": self.n,
             "evaluated": self.evaluated,
             "errors": dict(sorted(self.errors.items())),

@@ -19,7 +19,7 @@ from ...evaluators.judges.endpoint import Api, find_endpoint
 from ...evaluators.judges.growth import MOST
 from ...evaluators.judges.judge import Judge
 from ...evaluators.judges.limiter import Limits
-from ...evaluators.judges.offline import OfflineJudge
+from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_chat import ChatJudge
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging, Outcome
@@ -69,7 +69,8 @@ class Assignment:
 
     evaluators: Sequence[Evaluator]
     endpoint: Mapping[str, Any] | None
-    """How the endpoint is found, in the worker's own environment, which holds the key; None for the offline judge."""
+    """How the endpoint is found, in the worker's own environment, which holds the key; None for one of NAMED."""
+    model: str
     api: Api
     facts: Mapping[str, object] | None
     """What an earlier run found out about the endpoint."""
@@ -157,7 +158,7 @@ class Worker:
 
     def _make_judge(self) -> Judge:
         if self._assignment.endpoint is None:
-            return OfflineJudge()
+            return NAMED[self._assignment.model]()
         endpoint = find_endpoint(**self._assignment.endpoint)
         concurrency, facts = self._assignment.concurrency or MOST, dict(self._assignment.facts or {})
         if self._assignment.api is Api.DECISIONS:

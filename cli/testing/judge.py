@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...evaluators.components import DefinedEvaluator
 from ...evaluators.errors import CtxrelError, RecordFailed, RunError
 from ...evaluators.judges.asking import Asker, Patience
-from ...evaluators.judges.offline import OFFLINE, check_offline
+from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.options import JudgeOptions, make_judge, make_limits
 from ...evaluators.judging import Judging, Outcome
 from ...evaluators.record import Record
@@ -102,8 +102,8 @@ class ContextJudge:
 
     async def _judge(self, component: DefinedEvaluator, record: Record) -> Outcome:
         prompts = {component.evaluator.name: component.evaluator.static}
-        if self._options.get("model") == OFFLINE:
-            check_offline(prompts)
+        if named := NAMED.get(self._options.get("model", "")):
+            named.check(prompts)
         if self._judging is None:
             judge = make_judge(self._options, prompts)
             patience = Patience(attempts=self._options.get("attempts", 5))

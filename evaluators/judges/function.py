@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..errors import Failure, FailureKind, RunError, UsageError
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply, Usage
+from .inside import InsideJudge
 
 Answer = Callable[[str, str], "str | Reply | Awaitable[str | Reply]"]
 
@@ -16,20 +17,18 @@ class _NoReply(TypeError):
     """What the function gave is none."""
 
 
-class FunctionJudge:
+class FunctionJudge(InsideJudge):
     """Calls `answer(system, user)` for the text of each reply, or for a Reply with its usage.
 
     A coroutine function is awaited; any other one is called on threads. Whatever it raises fails the one record.
     """
 
-    known = reached = True
-
     def __init__(self, answer: Answer, *, model: str = "function", concurrency: int = 16) -> None:
         if concurrency < 1:
             raise UsageError(f"concurrency is a number of calls from 1, not {concurrency!r}")
+        super().__init__()
         self.model = self.description = model
         self.concurrency = concurrency
-        self.sent = 0
         self._answer = answer
         self._runs = 0
         self._threads: ThreadPoolExecutor | None = None
@@ -42,18 +41,6 @@ class FunctionJudge:
     def parameters(self, prompt: Prompt) -> dict[str, object]:
         """Those of the evaluator; it is for the function to heed them."""
         return prompt.parameters
-
-    def notices(self) -> list[str]:
-        """None."""
-        return []
-
-    def wanted_wait(self) -> float:
-        """None: it has no limits."""
-        return 0.0
-
-    async def explain(self, error: RunError) -> RunError:
-        """The error."""
-        return error
 
     async def open(self) -> None:
         """Count a run that uses it: several may do so at once."""

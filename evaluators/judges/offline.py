@@ -5,12 +5,13 @@ from typing import Any
 
 import orjson
 
-from ..errors import RunError, UsageError
+from ..errors import UsageError
 from ..outputs.claims import EVIDENCE, SCORES
 from ..prompt import Prompt, Request, digest
 from ..replies import Reply, Usage
 from ..sentences import split_sentences
 from . import lexical, support
+from .inside import InsideJudge
 from .lexical import relevant_sentences
 from .support import Support
 
@@ -48,39 +49,31 @@ _ANSWERS: dict[str, tuple[str, Callable[[_Record, str], dict[str, object]]]] = {
 """By the prompt's form: the version of what answers it, and the answer."""
 
 
-class OfflineJudge:
+class OfflineJudge(InsideJudge):
     """Answers by the overlap of words; see `lexical` and `support`."""
 
     model = OFFLINE
     description = "offline (a lexical baseline, no LLM)"
-    known = reached = True
-    concurrency = 1
 
-    def __init__(self) -> None:
-        self.sent = 0
+    @classmethod
+    def check(cls, prompts: Mapping[str, Prompt]) -> None:
+        """Raise UsageError where it cannot answer an evaluator; `prompts` are by the evaluators' names."""
+        for name, prompt in prompts.items():
+            if prompt.form not in _ANSWERS:
+                if "+reason" in prompt.form:
+                    raise UsageError("the offline judge gives no reasons; leave out --explain, or name a model")
+                raise UsageError(
+                    f"the offline judge cannot answer {name!r}; it can answer context_relevance, "
+                    "context_relevance_graded and faithfulness, and copies of them: name a model, or another evaluator"
+                )
 
     def fingerprint(self, prompt: Prompt) -> bytes:
         """A hash over the baseline's version; instructions do not reach it."""
         return digest(OFFLINE, _ANSWERS[prompt.form][0], prompt.form, prompt.name)
 
-    def parameters(self, prompt: Prompt) -> dict[str, object]:  # noqa: ARG002  # it has none
-        """None: words are compared the same way always."""
-        return {}
-
     def notices(self) -> list[str]:
         """That this is no LLM."""
         return [NOTICE]
-
-    def wanted_wait(self) -> float:
-        """None: it has no limits."""
-        return 0.0
-
-    async def explain(self, error: RunError) -> RunError:
-        """The error; there is nobody to ask about it."""
-        return error
-
-    async def open(self) -> None:
-        """Nothing to open."""
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:  # noqa: ARG002  # a reply has room
         """The reply an LLM would give that sees nothing but words."""
@@ -92,18 +85,3 @@ class OfflineJudge:
             model=f"{OFFLINE}-{version}",
             usage=Usage(),
         )
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-def check_offline(prompts: Mapping[str, Prompt]) -> None:
-    """Raise UsageError where the offline judge cannot answer an evaluator; `prompts` are by the evaluators' names."""
-    for name, prompt in prompts.items():
-        if prompt.form not in _ANSWERS:
-            if "+reason" in prompt.form:
-                raise UsageError("the offline judge gives no reasons; leave out --explain, or name a model")
-            raise UsageError(
-                f"the offline judge cannot answer {name!r}; it can answer context_relevance, "
-                "context_relevance_graded and faithfulness, and copies of them: name a model, or another evaluator"
-            )

@@ -14,7 +14,7 @@ from .dialect import named_parameter
 from .endpoint import DEFAULT_MODEL, Endpoint
 from .endpoint_judge import EndpointJudge
 from .model_file import is_model_file
-from .offline import OFFLINE
+from .named import NAMED
 from .refusal import Refusal
 from .room import wait_for_room
 from .transport import Response
@@ -114,6 +114,6 @@ class DecisionsJudge(EndpointJudge):
 
 def check_decisions(model: str) -> None:
     """Raise UsageError for a judge that has no Decisions API."""
-    if model == OFFLINE or is_model_file(model):
-        what = "the offline judge" if model == OFFLINE else "a model file"
+    if model in NAMED or is_model_file(model):
+        what = f"the {model} judge" if model in NAMED else "a model file"
         raise UsageError(f"{what} has no Decisions API; leave out api, or name a model as {DEFAULT_MODEL}")

@@ -14,7 +14,7 @@ from .judge import Judge
 from .limiter import Limits
 from .llamacpp import LocalJudge, find_local_model
 from .model_file import is_model_file
-from .offline import OFFLINE, OfflineJudge, check_offline
+from .named import NAMED
 from .openai_chat import ChatJudge
 from .openai_decisions import DecisionsJudge, check_decisions
 
@@ -107,9 +107,9 @@ def make_judge(options: JudgeOptions, prompts: Mapping[str, Prompt]) -> Judge:
     model = options.get("model", DEFAULT_MODEL)
     if decides:
         check_decisions(model)
-    if model == OFFLINE:
-        check_offline(prompts)
-        return OfflineJudge()
+    if named := NAMED.get(model):
+        named.check(prompts)
+        return named()
     if is_model_file(model):
         return LocalJudge(
             find_local_model(

@@ -143,6 +143,18 @@ def test_warnings(compared: Callable[..., Record]) -> None:
     ]
 
 
+def test_low_scores_that_are_good(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """A higher score is the regression where the evaluator says that low ones are good."""
+    Path("wrong.yaml").write_text("name: wrong\nextends: context_relevance\nbetter: lower\n")
+    for name, context in (("a", "Bread needs flour and water."), ("b", "The colour of the sky is blue.")):
+        log = write_log(
+            [{"question": f"Which colour has the sky on day {n}?", "contexts": [context]} for n in range(30)]
+        )
+        ctxrel("run", log, "-m", "offline", "-e", "./wrong.yaml", "-o", name)
+    assert ctxrel("compare", "a", "b", "--fail-on", "regression").returncode == 3
+    assert ctxrel("compare", "b", "a", "--fail-on", "regression").returncode == 0
+
+
 def test_folders(ctxrel: RunCommand, write_log: WriteLog) -> None:
     """Folders of runs: their summaries tell of other inputs and of runs that did not end."""
     records = [{"id": f"r{n}", "question": f"What is {n}?", "contexts": [f"{n} is a number."]} for n in range(10)]

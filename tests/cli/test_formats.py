@@ -147,6 +147,35 @@ def test_any_records(records: list[dict[str, Any]]) -> None:
     assert plain(read(write(as_arrow([{"contexts": ["c"]} | r for r in records]), "log.arrow"))) == wanted
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (f'[{{"question": "q?", "contexts": {DEEP}}}]', "log.json:[0] or soon after: "),
+        (DEEP, "log.json:[0] or soon after: "),
+        (f'{{"n": 1,\n"data": [{{"question": "q?", "contexts": {DEEP}}}]}}', "log.json: "),
+        (f'{{"question": ["q?"],\n"contexts": [{DEEP}]}}', "log.json: "),
+    ],
+    ids=["in a record", "array", "list under a key", "columns"],
+)
+def test_nested_without_end(data: str, place: str) -> None:
+    """What takes the parser squared time is refused, and where it stands is told."""
+    said = refused(data, "log.json")
+    assert said.startswith(place)
+    assert "nested more than 1,000 levels deep" in said
+
+
+def test_brackets_in_texts_are_no_levels() -> None:
+    """Only what opens a list or an object counts, however much of it there is."""
+    records = [{"id": str(n), "question": "[{" * 600, "contexts": ["[" * 999, '"{']} for n in range(300)]
+    assert len(read(write(as_array(records), "log.json"))) == 300
+    nested = "[" * 100 + "]" * 100
+    text = ", ".join([f'{{"question": "q?", "contexts": [], "n": {nested}}}'] * 200)
+    assert len(read(write(f"[{text}]", "log.json"))) == 200
+
+
 @pytest.mark.parametrize("data", [as_array(RECORDS), as_csv(RECORDS), gzip.compress(as_lines(RECORDS)), as_zstd(as_lines(RECORDS)), gzip.compress(as_array(RECORDS))], ids=["array", "CSV", "gzip", "zstd", "array in gzip"])  # fmt: skip
 def test_pipes(ctxrel: RunCommand, tmp_path: Path, data: bytes) -> None:
     """What can be read once, from its beginning, comes from a pipe too."""
@@ -161,7 +190,7 @@ def test_pipes(ctxrel: RunCommand, tmp_path: Path, data: bytes) -> None:
     ("data", "sentence"),
     [
         (b'{\n "results": [\n{"question": "q?"}]}\n', "pipe:1: a JSON object over several lines, which cannot be read from a pipe; give the file's name"),
-        (as_arrow(RECORDS), "pipe: Parquet and Arrow are read from a file, not from a pipe; give the file's name"),
+        (as_arrow(RECORDS), "pipe: Arrow is read from a file, not from a pipe; give the file's name"),
         (gzip.compress(as_lines(RECORDS))[:-12], "cannot read 'pipe': Compressed file ended before the end-of-stream marker was reached"),
     ],
     ids=["object", "Arrow", "torn gzip"],
@@ -193,10 +222,10 @@ def test_refused_from_a_pipe(ctxrel: RunCommand, data: bytes, sentence: str) -> 
         pytest.param("a.csv", b"question,caf\xe9\n", "a.csv:1: the header is not UTF-8; save the log as UTF-8", id="Latin-1 header"),
         pytest.param("a.csv", '"question,contexts\n', "a.csv:1: the header is not valid CSV: unexpected end of data", id="open header"),
         pytest.param("a.csv", "question,contexts\n".encode("utf-16"), "a.csv:1: no UTF-8 text; save the log as UTF-8", id="UTF-16 CSV"),
-        pytest.param("a.arrow", "question", "'a.arrow' is no Arrow file: it starts neither with ARROW1 nor as a stream does", id="no Arrow"),
+        pytest.param("a.arrow", "question", "'a.arrow' is no Arrow file by its first bytes; is it complete?", id="no Arrow"),
         pytest.param("a.arrow", b"ARROW1\0\0torn", "cannot read 'a.arrow' as Arrow: ", id="torn Arrow"),
         pytest.param("a.feather", b"FEA1", "'a.feather' is Feather of the first version; save it again as Feather V2 or Parquet", id="old Feather"),
-        pytest.param("a.gz", gzip.compress(b"PAR1"), "'a.gz' holds Parquet or Arrow inside gzip; unpack it first", id="Parquet in gzip"),
+        pytest.param("a.gz", gzip.compress(b"PAR1"), "'a.gz' holds Parquet inside gzip; unpack it first", id="Parquet in gzip"),
         pytest.param("a.gz", gzip.compress(as_lines(RECORDS))[:-12], "cannot unpack 'a.gz' as gzip: Compressed file ended before the end-of-stream marker was reached; is it complete?", id="torn gzip"),
         pytest.param("a.zst", as_zstd(as_lines(RECORDS))[:-4], "cannot unpack 'a.zst' as zstd: Truncated compressed stream; is it complete?", id="torn zstd"),
     ],
@@ -211,7 +240,7 @@ def test_refused(name: str, data: bytes | str, sentence: str) -> None:
     [
         pytest.param("a.json", '[{"question": "q?", "contexts": []}, 5]', "a.json:[1]: a number, not a JSON object", id="number in array"),
         pytest.param("a.json", '{"results": [{"question": "q?", "contexts": []}, {"question": "q?"}]}', "a.json:results[1]: the field 'contexts' is missing", id="missing field"),
-        pytest.param("a.csv", 'question,contexts\nq?,"a\nb"\nr?\n', "a.csv:4: 1 cells, the header has 2; is a quote missing?", id="short row"),
+        pytest.param("a.csv", 'question,contexts\nq?,"a\nb"\nr?\n', "a.csv:4: 1 cell, the header has 2; is a quote missing?", id="short row"),
         pytest.param("a.csv", 'question,contexts\nq?,a\nr?,"b" c\n', "a.csv:3: not valid CSV: ',' expected after '\"'", id="quote inside"),
         pytest.param("a.csv", 'question,contexts\nq?,a\nr?,"b\nc,d\n', "a.csv:3: a quote that is opened here is never closed", id="open quote"),
         pytest.param("a.csv", b"question,contexts\nq?,a\nr?,caf\xe9\n", "a.csv:3: not UTF-8; save the log as UTF-8", id="Latin-1 cell"),

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.finding import find_layout
-from ctxrel.cli.records.recognising import SUFFIXES, open_pipe
+from ctxrel.cli.records.formats import SUFFIXES
+from ctxrel.cli.records.recognising import open_pipe
 from ctxrel.evaluators.errors import CtxrelError, InputError
 
 NEEDS = {"question": "text", "contexts": "contexts"}

@@ -155,6 +155,45 @@ def test_evaluators_without_a_score() -> None:
     Gates(fail_under=[parse_threshold("0.8")]).check([load_evaluator("faithfulness")])
 
 
+LOW_IS_GOOD = """
+name: wrong
+extends: context_relevance
+better: lower
+"""
+
+
+def test_low_scores_that_are_good(ctxrel: RunCommand, log: Path) -> None:
+    """A bare number leaves alone whoever has low scores for good ones; its name holds it to the number all the same."""
+    Path("wrong.yaml").write_text(LOW_IS_GOOD)
+    run = ("run", log, "-m", "offline", "-e", "./wrong.yaml")
+    done = ctxrel(*run, "--fail-under", "0.8")
+    assert done.returncode == 2
+    assert (
+        "--fail-under 0.8: low scores of wrong are the good ones; to hold it to this all the same write wrong=0.8"
+        in done.stderr
+    )
+    assert ctxrel(*run, "--fail-under", "wrong=0.8").returncode == 3
+    both = ctxrel(*run, "-e", "context_relevance", "--fail-under", "0.8")
+    assert [line for line in both.stderr.splitlines() if "below" in line] == [
+        "ctxrel: the score of context_relevance is 0.75, below --fail-under 0.8"
+    ]
+    assert read_summary(Path("log.ctxrel"))["evaluators"]["wrong"]["better"] == "lower"
+    assert ctxrel("check", "log.ctxrel", "--fail-under", "0.7").returncode == 0
+
+
+def test_a_direction_asks_nothing(ctxrel: RunCommand, log: Path) -> None:
+    """Which scores are the good ones is no part of what is asked, nor of the prompt's hash."""
+    ctxrel("run", log, "-m", "offline")
+    before = read_summary(Path("log.ctxrel"))
+    Path("context_relevance.yaml").write_text("extends: context_relevance\nbetter: lower\n")
+    ctxrel("run", log, "-m", "offline", "-e", "./context_relevance.yaml")
+    after = read_summary(Path("log.ctxrel"))
+    assert after["requests"]["sent"] == 0
+    blocks = [summary["evaluators"]["context_relevance"] for summary in (before, after)]
+    assert [block["prompt"] for block in blocks] == [before["evaluators"]["context_relevance"]["prompt"]] * 2
+    assert [block["better"] for block in blocks] == ["higher", "lower"]
+
+
 def test_check_tells_in_json(ctxrel: RunCommand, log: Path) -> None:
     """One object on standard output, and nothing else."""
     ctxrel("run", log, "-m", "offline")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxrel.cli.records import Fields, open_log
-from ctxrel.cli.records.jsonl import read_lines
+from ctxrel.cli.records.formats import LINES
 from ctxrel.cli.records.paths import FieldPath, Missing
 from ctxrel.cli.records.streams import StreamedPipe
 from ctxrel.cli.records.texts import Unfit, contexts_of
@@ -154,7 +154,7 @@ def test_named_field_that_is_nowhere() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "sentence"),
     [
-        ("log.parquet", GOOD, "'log.parquet' is no Parquet file: it does not start with PAR1"),
+        ("log.parquet", GOOD, "'log.parquet' is no Parquet file by its first bytes; is it complete?"),
         (
             "log",
             b"a,b\n",
@@ -400,7 +400,7 @@ def test_pipe_gives_its_first_record_at_once() -> None:
     reader, writer = os.pipe()
     os.write(writer, GOOD)
     with io.BufferedReader(io.FileIO(reader)) as stream:
-        source = StreamedPipe("<stdin>", stream, read_lines)
+        source = StreamedPipe("<stdin>", stream, LINES)
         assert [row.value for row in source.peek(1)] == [{"question": "q?", "contexts": ["a b"]}]
         os.write(writer, GOOD)
         os.close(writer)
@@ -437,7 +437,7 @@ class CountedLines(io.RawIOBase):
 def test_streams() -> None:
     """Rows come as the file is read, not after it."""
     endless = CountedLines()
-    rows = StreamedPipe("<stdin>", endless, read_lines).rows()  # type: ignore[arg-type]
+    rows = StreamedPipe("<stdin>", endless, LINES).rows()  # type: ignore[arg-type]
     for _ in range(3):
         next(rows)
     assert endless.read_bytes <= 4 * len(GOOD)

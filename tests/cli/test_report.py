@@ -566,11 +566,13 @@ def test_file(run: Callable[..., Path], ctxrel: RunCommand) -> None:
 @needs_extra
 def test_no_run(ctxrel: RunCommand, tmp_path: Path) -> None:
     """What is no run's folder, or holds broken rows, is met with one sentence and exit 2."""
+    (tmp_path / "log.txt").touch()
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "results.jsonl").write_text('{"index": 0, "evaluator": "e"\n', encoding="utf-8")
     for folder, words in {
         "absent": "no folder 'absent'",
+        "log.txt": "'log.txt' is no run's folder but a file; to judge a log: ctxrel run log.txt",
         "empty": "'empty' holds no results.jsonl",
         "broken": "broken/results.jsonl:1: this is no row of a run",
     }.items():
@@ -578,6 +580,20 @@ def test_no_run(ctxrel: RunCommand, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert words in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+@needs_extra
+def test_a_file_of_the_run(ctxrel: RunCommand, write_log: Callable[..., Path]) -> None:
+    """Rows and summary stand for their folder; a run that changes the rows tells of a report that is older."""
+    log = write_log([{"question": "q?", "contexts": ["a"]}])
+    assert ctxrel("run", log, "-m", "offline").returncode == 0
+    for name in ("results.jsonl", "summary.json"):
+        done = ctxrel("report", f"log.ctxrel/{name}")
+        assert done.stderr.startswith("written: log.ctxrel/report.html (1 record, ")
+    assert "of an earlier run" not in ctxrel("run", log, "-m", "offline").stderr
+    write_log([{"question": "r?", "contexts": ["b"]}])
+    said = "note: log.ctxrel/report.html is of an earlier run; ctxrel report writes it anew"
+    assert ctxrel("run", log, "-m", "offline").stderr.splitlines()[-1] == said
 
 
 def test_without_the_extra(run: Callable[..., Path]) -> None:

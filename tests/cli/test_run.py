@@ -107,6 +107,7 @@ def test_row_and_summary(ctxrel: RunCommand, server: LoopbackServer, write_log: 
             "context_relevance": {
                 "prompt": prompt,
                 "score": 0.5,
+                "better": "higher",
                 "n": 2,
                 "evaluated": 2,
                 "errors": {},

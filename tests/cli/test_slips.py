@@ -6,11 +6,12 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from conftest import RunCommand
-from servers.loopback import MODEL, LoopbackServer
+from servers.loopback import MODEL, LoopbackServer, error
 
 WriteLog = Callable[..., Path]
 RECORDS = [{"question": "Who?", "contexts": []}, {"question": "What?", "contexts": ["A text."]}]
@@ -89,6 +90,93 @@ def test_a_host_that_does_not_exist(ctxrel: RunCommand, write_log: WriteLog, mon
     assert done.returncode == 1
     assert "no connection to https://judge.invalid/v1: " in done.stderr
     assert "Cannot connect to host" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "status", "said"),
+    [
+        ("/v1", "jugde-1", 200, "does not serve the model 'jugde-1'; choose another with --model, for example judge-1"),
+        ("", MODEL, 200, "has no chat completions (HTTP 404); check --base-url, it usually ends in /v1"),
+        ("/v1", MODEL, 401, "refused the API key (HTTP 401); check it and --api-key-env"),
+    ],
+    ids=["no such model", "wrong path", "wrong key"],
+)
+def test_what_the_endpoint_refuses(
+    ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, monkeypatch: pytest.MonkeyPatch,
+    path: str, model: str, status: int, said: str,
+) -> None:  # fmt: skip
+    """Model, path and key: what to check, and never the key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    if status != 200:
+        server.models = error(status, "Incorrect API key provided: sk-secret", code="invalid_api_key")
+    done = ctxrel("run", write_log(RECORDS), "--base-url", server.url.removesuffix("/v1") + path, "-m", model)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(said)
+    assert "sk-secret" not in done.stderr
+
+
+def test_no_key(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """The variable is named, and the judge that needs none."""
+    done = ctxrel("run", write_log(RECORDS))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "ctxrel: no API key for api.openai.com: set the environment variable OPENAI_API_KEY, name another with "
+        "--api-key-env, or try --model offline, which needs none",
+    )
+
+
+def test_version(ctxrel: RunCommand) -> None:
+    """The version that is installed."""
+    done = ctxrel("--version")
+    assert (done.returncode, done.stdout) == (0, f"ctxrel {version('ctxrel')}\n")
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "array.jsonl"])
+def test_logs_that_are_no_lines(ctxrel: RunCommand, name: str) -> None:
+    """An empty log is one sentence; an array is read whatever its name."""
+    Path("empty.jsonl").touch()
+    Path("array.jsonl").write_text('[{"question": "q?", "contexts": ["c"]}]')
+    done = ctxrel("run", name, "-m", "offline")
+    wanted = (
+        (2, "ctxrel: 'empty.jsonl' is empty: it holds no records")
+        if name == "empty.jsonl"
+        else (0, "results: array.ctxrel/results.jsonl")
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == wanted
+
+
+def test_own_rows_as_a_log(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """Rows of a run are no log, unless fields in them are named."""
+    records = [{"question": "Who?", "contexts": ["A text."], "answer": "He."}]
+    assert ctxrel("run", write_log(records), "-m", "offline", "--with-input").returncode == 0
+    done = ctxrel("run", "log.ctxrel/results.jsonl", "-m", "offline", "-o", "again")
+    assert done.returncode == 2
+    assert (
+        "'log.ctxrel/results.jsonl' holds the rows of a run and is no log; give the log they were made of"
+        in done.stderr
+    )
+    named = ctxrel(
+        "run", "log.ctxrel/results.jsonl", "-m", "offline", "-o", "again", "--contexts-field", "input.contexts"
+    )
+    assert named.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "records", "said"),
+    [
+        ("ts>2020", 2, "none of 2 records meets --where ts>2020; the field 'ts' is a text, as '2026-11-30T02:00': write --where 'ts>\"2020\"' to compare texts"),
+        ("ts>2020", 1, "the only record does not meet --where ts>2020; the field 'ts' is a text"),
+        ("st>2020", 2, "none of 2 records meets --where st>2020; no record has the field 'st'"),
+    ],
+)  # fmt: skip
+def test_a_text_compared_with_a_number(
+    ctxrel: RunCommand, write_log: WriteLog, condition: str, records: int, said: str
+) -> None:
+    """A date is a text: the condition that compares it is shown, and holds."""
+    log = write_log([{"question": "q?", "contexts": ["c"], "ts": "2026-11-30T02:00"}] * records)
+    done = ctxrel("run", log, "-m", "offline", "--where", condition)
+    assert said in done.stderr
+    assert ctxrel("run", log, "-m", "offline", "--where", 'ts>"2020"').returncode == 0
 
 
 def test_another_programs_database_as_store(ctxrel: RunCommand, write_log: WriteLog) -> None:

@@ -44,6 +44,7 @@ def test_band(ctxrel: RunCommand) -> None:
     # By hand: mean 0.785; moving ranges 0.02 0.03 0.02 0.01 0.03 0.03 0.01 0.02 0.19, their mean 0.04.
     assert found["band"] == pytest.approx({"low": 0.785 - 0.12 / 1.128, "centre": 0.785, "high": 0.785 + 0.12 / 1.128})
     assert [night["summary"] for night in found["nights"] if night["outside"]] == ["night-9/summary.json"]
+    assert [night["side"] for night in found["nights"] if night["outside"]] == ["worse"]
     assert [night["started"] for night in found["nights"]] == sorted(night["started"] for night in found["nights"])
     assert [night["counts"] for night in found["nights"]] == [True] * 5 + [False] + [True] * 5
     assert found["nights"][-1]["changed"] == ["model", "models"]

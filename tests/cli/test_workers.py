@@ -226,7 +226,7 @@ class Crew:
             "insecure": False,
         }  # fmt: skip
         assignment = Assignment(
-            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, api=Api.CHAT, facts=None, stores=folder / "stores",
+            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, model="judge-1", api=Api.CHAT, facts=None, stores=folder / "stores",
             run=RUN, tariff=UNKNOWN_TARIFF, caps=NO_CAPS, run_store=folder / "store.sqlite", alone=True,
             concurrency=total.slots, attempts=3, grace=5.0, raise_on_failure=raise_on_failure, max_input_tokens=None,
         )  # fmt: skip

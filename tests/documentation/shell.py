@@ -91,8 +91,9 @@ def _is_whole(text: str) -> bool:
 
 
 def _reason(text: str, reasons: list[tuple[str, str]]) -> str | None:
-    general = [reason for pattern, reason in NOT_RUN.items() if re.search(pattern, text)]
-    return next((reason for only, reason in reasons if only in text), *general[:1] or [None])
+    own = (reason for only, reason in reasons if only in text)
+    general = (reason for pattern, reason in NOT_RUN.items() if re.search(pattern, text))
+    return next(own, None) or next(general, None)
 
 
 def calls(text: str) -> list[list[str]]:

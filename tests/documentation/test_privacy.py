@@ -14,7 +14,7 @@ from documentation.shell import ROOT
 from servers.loopback import MODEL, LoopbackServer
 
 from ctxrel.cli.app import app
-from ctxrel.cli.runs.store import SCHEMA_VERSION
+from ctxrel.cli.runs.store_schema import SCHEMA_VERSION
 from ctxrel.evaluators.errors import FailureKind
 
 SECRETS = {"id": "Distinctive-id", "tenant": "Distinctive-tenant"}

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ....evaluators.errors import UsageError
+from ...runs.gates import is_low_good
 from ..rows import ResultsFile
 from ..stability import stability_figures
 from .charts import Chart, charts_of
@@ -126,6 +127,8 @@ def _headline(name: str, found: EvaluatorSurvey, block: Mapping[str, Any], chart
         facts.append(("errors", f"{failed:,}"))
         if bounds:
             facts.append(("mean if all errors had the least or the most", f"{bounds[0]:.3f} to {bounds[1]:.3f}"))
+    if is_low_good(block):
+        facts.append(("low scores", "are the good ones"))
     if block.get("prompt"):
         facts.append(("prompt", str(block["prompt"])))
     return Headline(

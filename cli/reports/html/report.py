@@ -1,12 +1,15 @@
 """A run's report: its rows read twice, the records they are about once, and nothing held but what is on the page."""
 
 import random
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ....evaluators.errors import CtxrelError, UsageError
+from ...runs.folder import Format
 from ..rows import ResultsFile, open_results
+from ..summaries import SUMMARY
 from .blocks import MOST_BYTES, Blocks
 from .detail import detail_of
 from .originals import NoOriginals, Originals, find_originals, log_changed
@@ -41,6 +44,19 @@ class Report:
         yield self.page.tail
 
 
+def folder_of(given: Path) -> Path:
+    """The folder of a run, where one of its files may be given. Raises UsageError."""
+    if given.is_dir():
+        return given
+    if not given.exists():
+        raise UsageError(f"no folder {str(given)!r}; name the output folder of a run, as log.ctxrel")
+    if given.name in (SUMMARY, *(form.file for form in Format)):
+        return given.parent
+    raise UsageError(
+        f"{str(given)!r} is no run's folder but a file; to judge a log: ctxrel run {shlex.quote(str(given))}"
+    )
+
+
 def make_report(folder: Path, *, by: Sequence[str], limit: int = MOST_RECORDS) -> Report:
     """The report on the run in a folder. Raises UsageError.
 
@@ -48,8 +64,6 @@ def make_report(folder: Path, *, by: Sequence[str], limit: int = MOST_RECORDS) -
     are drawn by chance, the same ones each time: figures and charts are over all rows.
     """
     check_packages()
-    if not folder.is_dir():
-        raise UsageError(f"no folder {str(folder)!r}; name the output folder of a run, as log.ctxrel")
     run = open_results(folder)
     survey = survey_of(records_of(run.path), by)
     shown = _drawn(survey.records, limit)

@@ -15,6 +15,7 @@ from ....evaluators.judges.batches.client import BatchClient, Persistence
 from ....evaluators.judges.openai_chat import ChatJudge
 from ....evaluators.prompt import Request
 from ....evaluators.replies import Usage
+from ....evaluators.wording import counted
 from ..plan import Plan, Reporter
 from ..runner import SIGNALS, Interrupted
 from ..store import Store
@@ -201,7 +202,7 @@ async def _until_signal(work: Coroutine[Any, Any, None], advice: str) -> None:
 def _pending(parts: list[Part]) -> str:
     requests = sum(part.requests for part in parts)
     batches = "a batch is" if len(parts) == 1 else f"{len(parts):,} batches are"
-    return _PENDING.format(f"{batches} ({requests:,} requests)", "it" if len(parts) == 1 else "them")
+    return _PENDING.format(f"{batches} ({counted(requests, 'request')})", "it" if len(parts) == 1 else "them")
 
 
 def _moment(seconds: float | None) -> str | None:

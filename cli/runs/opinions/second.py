@@ -12,7 +12,7 @@ from ....evaluators.evaluator import Evaluator
 from ....evaluators.judges.asking import Asker
 from ....evaluators.judges.endpoint import Endpoint
 from ....evaluators.judges.model_file import is_model_file
-from ....evaluators.judges.offline import OFFLINE, check_offline
+from ....evaluators.judges.named import NAMED
 from ....evaluators.replies import Usage
 from ..pricing import tariff_for
 from .wanted import Wanted
@@ -26,7 +26,7 @@ class Second:
     """The second judge, which was found to make sense."""
 
     endpoint: Endpoint | None
-    """None for the offline judge."""
+    """None for a judge of this process."""
     tariff: Tariff
     """What its replies cost."""
 
@@ -53,9 +53,9 @@ def find_second(
         return None
     if not wanted.model or is_model_file(wanted.model):
         raise UsageError(f"--judge-also {wanted.model!r}: name a model that an endpoint serves, or offline")
-    if wanted.model == OFFLINE:
-        check_offline({evaluator.name: evaluator.static for evaluator in evaluators})
-    endpoint = None if wanted.model == OFFLINE else _find_endpoint(wanted, wanted.model, find)
+    if named := NAMED.get(wanted.model):
+        named.check({evaluator.name: evaluator.static for evaluator in evaluators})
+    endpoint = None if named else _find_endpoint(wanted, wanted.model, find)
     model, there = first
     if wanted.model == model and (endpoint and endpoint.address) == (there and there.address):
         raise UsageError(f"--judge-also {wanted.model!r} is the judge itself; ask it again with --repeat 2")
