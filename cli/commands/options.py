@@ -1,5 +1,6 @@
 """The options that commands over logs share, and what a run makes of them."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,8 @@ from ..runs.folder import Format as ResultsFormat
 from ..runs.gates import GateOn, Gates, parse_allowance, parse_threshold
 from .completing import complete_evaluator, complete_model
 from .config import CONFIG, load_config
+
+_HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
 
 Inputs = Annotated[
     list[str],
@@ -270,6 +273,8 @@ def check_ray(engine: Engine, address: str | None, workers: int | None) -> None:
     """Raise UsageError for options of an engine that was not asked for."""
     if engine is not Engine.RAY and (address is not None or workers is not None):
         raise UsageError(f"--ray-{'address' if address is not None else 'workers'} needs --engine ray")
+    if address is not None and address != "auto" and not _HOST_AND_PORT.fullmatch(address):
+        raise UsageError(f"--ray-address {address!r}: give auto, or HOST:PORT as `ray start --head` prints it")
 
 
 def parse_caps(max_cost: float | None, max_tokens_total: int | None) -> Caps:
