@@ -105,7 +105,8 @@ def test_cap(seed: int, capped: str) -> None:
     for _ in range(200_000):
         name = chance.choice(list(workers))
         worker = workers[name]
-        chance.choice([worker.send, worker.receive, partial(worker.talk, purse, name)])()
+        acts: list[Callable[[], None]] = [worker.send, worker.receive, partial(worker.talk, purse, name)]
+        chance.choice(acts)()
         if chance.random() < 0.001:
             worker.die()
             purse.join(name, worker.budget.spent)

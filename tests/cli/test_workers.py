@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import RunCommand
 from crew import NEEDS, RUN, Crew, records
-from servers.loopback import Answer, LoopbackServer, error, judge_by_hash
+from servers.loopback import Answer, LoopbackServer, Seen, error, judge_by_hash
 
 from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.paths import FieldPath
@@ -176,6 +177,27 @@ async def test_workers_share_slots(server: LoopbackServer, write_log: WriteLog, 
     assert [line.position for line in lines] == list(range(200))
     assert server.most_in_flight <= 6
     assert (await crew.coordinator.progress()).sent == len(server.seen) == 200
+
+
+async def test_a_share_in_use(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """A worker that starts later gets no more than what the others have let go of: what is in flight is not."""
+    full = threading.Event()
+
+    def script(seen: Seen) -> Answer:
+        if server.in_flight == 6:
+            full.set()
+        return Answer(body=judge_by_hash(seen).body, delay=0.7)
+
+    server.script = script
+    crew = Crew(server, tmp_path, Amounts(6))
+    positions = list(open_log([str(write_log(records(40)))], Fields(), NEEDS).records())
+    first = asyncio.create_task(crew.workers[0].judge(positions[:30]))
+    assert await asyncio.to_thread(full.wait, 60)
+    lines = await crew.workers[1].judge(positions[30:]) + await first
+    assert len(lines) == 40
+    assert server.most_in_flight == 6
+    for worker in crew.workers:
+        await worker.close()
 
 
 async def test_rate_limit_slows_all(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
