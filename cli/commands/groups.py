@@ -1,5 +1,6 @@
 """Groups of options: each is declared once, and read as what a run makes of it."""
 
+import re
 from dataclasses import dataclass, replace
 
 from ...evaluators.costs.budget import Caps
@@ -16,6 +17,8 @@ from ..runs.engine import Engine
 from ..runs.gates import MAX_ERRORS, GateOn, Gates, parse_allowance, parse_threshold
 from ..runs.opinions.wanted import Wanted
 from . import options as opt
+
+_HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +191,14 @@ class EngineOptions:
         """Raise UsageError for options of an engine that was not asked for."""
         if self.engine is not Engine.RAY and (self.ray_address is not None or self.ray_workers is not None):
             raise UsageError(f"--ray-{'address' if self.ray_address is not None else 'workers'} needs --engine ray")
+        if (
+            self.ray_address is not None
+            and self.ray_address != "auto"
+            and not _HOST_AND_PORT.fullmatch(self.ray_address)
+        ):
+            raise UsageError(
+                f"--ray-address {self.ray_address!r}: give auto, or HOST:PORT as `ray start --head` prints it"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

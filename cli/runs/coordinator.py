@@ -3,15 +3,16 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...evaluators.costs.budget import Amount, Budget
+from ...evaluators.costs.budget import NOTHING, Amount, Budget
+from ...evaluators.costs.experience import Experience
 from ...evaluators.errors import FailureKind, RunError
 from ...evaluators.replies import Usage
-from .purse import Purse
+from .purse import Claim, Purse
 from .shares import Amounts, Dealer
 from .suspects import Attempt, Suspects
 
@@ -26,13 +27,15 @@ class Report:
 
     held: Amounts
     """What it may be using."""
-    spent: Amount
+    money: Claim
     busy: bool
     sent: int
     usage: Usage
     failed: Counter[FailureKind]
     course: list[list[float]]
     """Of its number of requests in flight."""
+    experience: Mapping[bytes, Experience]
+    """What it learned of the endpoint, by the prompt's fingerprint."""
     rows: int
     failed_rows: int
     reused: int
@@ -76,6 +79,8 @@ class Progress:
     failed: Counter[FailureKind] = field(default_factory=Counter)
     courses: dict[str, list[list[float]]] = field(default_factory=dict)
     """By worker."""
+    experience: dict[bytes, Experience] = field(default_factory=dict)
+    """By the prompt's fingerprint."""
     rows: int = 0
     failed_rows: int = 0
     reused: int = 0
@@ -104,14 +109,14 @@ class Coordinator:
         self._hold_until = 0.0
         self._changed = asyncio.Condition()
 
-    async def join(self, worker: str) -> None:
-        """A worker's process starts; what an earlier one under its name had done stays counted."""
+    async def join(self, worker: str, spent: Amount = NOTHING) -> None:
+        """A worker's process starts; what an earlier one under its name had done stays counted, money as `spent`."""
         self._starts += 1
         if before := self._reports.pop(worker, None):
             self._past.append(before)
         self._heard[worker] = time.monotonic()
         self._dealer.join(worker)
-        self._purse.join(worker)
+        self._purse.join(worker, spent)
 
     async def report(self, worker: str, report: Report) -> Share:
         """Take a worker's word; gives its share from now on."""
@@ -123,17 +128,18 @@ class Coordinator:
             self._dealer.leave(other)
             self._purse.leave(other)
             del self._heard[other]
+        # Dealt before anything is waited for: a worker's reports are taken in the order in which it sent them.
+        share = Share(
+            self._dealer.deal(worker, report.held, busy=report.busy),
+            self._purse.allow(worker, report.money, busy=report.busy),
+        )
         if report.error:
             await self.end(report.error)
         if report.hold:
             again = self._news.limited and self._held_for() > 0
             self._hold_until = max(self._hold_until, now + report.hold)
             await self._tell(limited=report.limited or again, told_by=worker)
-        share = Share(
-            self._dealer.deal(worker, report.held, busy=report.busy),
-            self._purse.allow(worker, report.spent, busy=report.busy),
-        )
-        if report.busy and self._purse.empty:
+        if report.money.lacks is not None and self._purse.exhausted:
             await self.end(self._purse.spent().reached())
         return share
 
@@ -174,6 +180,8 @@ class Coordinator:
             progress.sent += report.sent
             progress.usage = progress.usage.plus(report.usage)
             progress.failed += report.failed
+            for fingerprint, seen in report.experience.items():
+                progress.experience[fingerprint] = progress.experience.get(fingerprint, Experience()).plus(seen)
             progress.rows += report.rows
             progress.failed_rows += report.failed_rows
             progress.reused += report.reused

@@ -16,6 +16,8 @@ _RAY = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",  # what matters comes as an error
 }
+_PACKAGES = ("ray", "pandas", "fsspec")
+"""What the extra installs and Ray Data imports; Ray alone comes without the latter two."""
 
 
 class Engine(StrEnum):
@@ -30,9 +32,10 @@ def check_engine(engine: Engine, *, folder: Path | None, log: Log, local: LocalM
     if engine is Engine.LOCAL:
         return
     try:
-        version("ray")
-    except PackageNotFoundError:
-        raise UsageError("--engine ray needs Ray; pip install 'ctxrel[ray]'") from None
+        for package in _PACKAGES:
+            version(package)
+    except PackageNotFoundError as missing:
+        raise UsageError(f"--engine ray needs the package {missing.name}; pip install 'ctxrel[ray]'") from None
     if folder is None:
         raise UsageError("--engine ray writes a folder of Parquet files and no stream; name it with --output")
     if log.size is None:

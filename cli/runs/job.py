@@ -25,7 +25,7 @@ from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from .configuration import configuration
 from .engine import Engine, prepare_ray
-from .experience import keep_experience
+from .experience import experience_of, keep_experience
 from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .gates import judge_gates
@@ -117,6 +117,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         setting = make_setting(results=finished.results, results_hash=None)
         summary = build_summary(finished.course, asker, setting, error=error)
         summary |= finished.account(summary["judge"])
+        keep_experience(plan, finished.progress.experience, store)
     else:
         fetching = _make_fetching(plan, asker, store, reporter)
         error = await fetching.run() if fetching else None
@@ -133,7 +134,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         summary = build_summary(course, asker, setting, error=error)
         if fetching:
             add_batches(summary, fetching.summary(), fetching.timings(), fetching.usage)
-        keep_experience(plan, asker, store)
+        keep_experience(plan, experience_of(asker), store)
     if opinions:
         opinions.add_to(summary)
     summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]

@@ -1,11 +1,11 @@
 """What a run's replies cost, as far as that can be known before anything is sent."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ...evaluators.costs.budget import Amount, Caps
+from ...evaluators.costs.budget import Amount, Budget, Caps
 from ...evaluators.costs.price import show_dollars
 from ...evaluators.costs.price_list import ANY_HOST, EXAMPLE, read_prices
 from ...evaluators.costs.tariff import FREE_TARIFF, Tariff, find_tariff
@@ -13,7 +13,7 @@ from ...evaluators.errors import NotFinished, UsageError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Endpoint, is_loopback
 from ...evaluators.judges.preflight import shutdown_notice
-from ...evaluators.replies import Usage
+from ...evaluators.replies import Reply, Usage
 from ...evaluators.wording import counted
 from .batching.parts import State
 from .store import Store
@@ -102,11 +102,17 @@ def cost_line(cost: dict[str, float]) -> str:
 
 def settle(asker: Asker, store: Store, run: float) -> None:
     """Count what the run has paid by its replies: workers that were killed cannot tell."""
-    asker.usage = Usage()
-    for reply in store.paid_by(run):
-        asker.usage = asker.usage.plus(reply.usage)
-        asker.budget.pay(reply)
-    for most in store.lost_by(run):
-        amount = asker.budget.bound(most)
-        asker.budget.bill.unanswered += amount.pico
-        asker.budget.spent = asker.budget.spent.plus(amount)
+    asker.usage = recall_spending(asker.budget, store.paid_by(run), store.lost_by(run))
+
+
+def recall_spending(budget: Budget, replies: Iterable[Reply], lost: Iterable[Usage]) -> Usage:
+    """Count what a store has of a run's replies, and of its attempts without one; gives the replies' tokens."""
+    usage = Usage()
+    for reply in replies:
+        usage = usage.plus(reply.usage)
+        budget.pay(reply)
+    for most in lost:
+        amount = budget.bound(most)
+        budget.bill.unanswered += amount.pico
+        budget.spent = budget.spent.plus(amount)
+    return usage

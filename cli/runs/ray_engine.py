@@ -99,13 +99,12 @@ async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporte
     store.settle()
     (folder / _PART).mkdir(mode=0o700)
     try:
-        found = await asyncio.to_thread(survey, plan.log)
-    except InputError as error:
-        return Finished(course=Course(tallies={}), error=RunError(str(error)), results=_PART)
-    engine = _Engine(plan, found, asker, store, reporter, Run(started, plan.output))
-    try:
-        with cluster(plan.options.ray_address):
-            finished = await engine.run()
+        with cluster(plan.options.ray_address):  # before the log is read: that may take its time
+            found = await asyncio.to_thread(survey, plan.log)
+            finished = await _Engine(plan, found, asker, store, reporter, Run(started, plan.output)).run()
+    except (InputError, RunError) as error:
+        told = error if isinstance(error, RunError) else RunError(str(error))
+        return Finished(course=Course(tallies={}), error=told, results=_PART)
     finally:
         merge_stores(folder / STORES, run_store)
     settle(asker, store, started)

@@ -9,7 +9,7 @@ from traceback import extract_tb
 from typing import Any, Protocol
 
 from ...evaluators.costs.allowance import Allowance
-from ...evaluators.costs.budget import Caps
+from ...evaluators.costs.budget import Amount, Caps
 from ...evaluators.costs.tariff import Tariff
 from ...evaluators.errors import CtxrelError, Failure, FailureKind, RunError
 from ...evaluators.evaluator import Evaluator
@@ -26,7 +26,10 @@ from ...evaluators.judging import Judging, Outcome
 from ..records.log import Position
 from .batch import Line, judge_batch, line_of
 from .coordinator import News, Report, Share
+from .experience import experience_of
 from .gate import Gate
+from .pricing import recall_spending
+from .purse import Claim
 from .runner import record_failed
 from .shares import NOBODY_SENDS, Amounts
 from .suspects import Attempt
@@ -41,8 +44,8 @@ _GUILTY = "the worker's process ended each time when it judged this record: with
 class Meeting(Protocol):
     """The coordinator, as a worker sees it."""
 
-    async def join(self, worker: str) -> None:
-        """Start."""
+    async def join(self, worker: str, spent: Amount) -> None:
+        """Start, with what processes before this one have spent."""
 
     async def report(self, worker: str, report: Report) -> Share:
         """Tell what was done, and get a share."""
@@ -141,17 +144,19 @@ class Worker:
 
     async def _start(self) -> None:
         given = self._assignment
-        await self._coordinator.join(self.name)
-        self._gate, self._wake = Gate(), asyncio.Event()
+        self._gate, self._wake, self._reporting = Gate(), asyncio.Event(), asyncio.Lock()
         given.stores.mkdir(parents=True, exist_ok=True)
         self._store = WorkerStore(given.stores, self.name, given.run_store, run=given.run, alone=given.alone)
         judge = self._make_judge()
         fixed = given.concurrency is not None or given.endpoint is None
         self._limits = Limits(most=judge.concurrency, fixed=fixed)
         self._budget = Allowance(given.tariff, given.caps, on_loss=self._store.keep_unanswered)
+        if given.caps.any:  # what a process of this name had paid before it was killed
+            recall_spending(self._budget, self._store.paid(), self._store.lost())
         self._asker = Asker(judge, Patience(attempts=given.attempts), self._limits, self._budget)
-        self._asker.limiter.on_hold = self._held_up
+        self._asker.limiter.on_hold, self._asker.limiter.on_short = self._held_up, self._wake.set
         self._judging = Judging(self._asker, self._store, max_input_tokens=given.max_input_tokens)
+        await self._coordinator.join(self.name, self._budget.spent)
         self._is_open = True
         await self._report()
         self._tasks = [asyncio.create_task(self._report_often()), asyncio.create_task(self._listen())]
@@ -272,30 +277,43 @@ class Worker:
                 return
 
     async def _report(self) -> None:
+        """Tell what was done and take a share; one report at a time, so that shares are taken in their order."""
+        async with self._reporting:
+            report = self._word()
+            share = await self._coordinator.report(self.name, report)
+            self._budget.allowed = share.allowed
+            self._take(share.amounts)
+            del self._done.notices[: len(report.notices)]
+
+    def _word(self) -> Report:
         asker, done = self._asker, self._done
-        notices, hold, limited = list(done.notices), self._hold, self._limited
+        hold, limited = self._hold, self._limited
         self._hold, self._limited = 0.0, False
-        report = Report(
+        return Report(
             held=Amounts(
                 slots=max(self._share.slots or 0, asker.limiter.in_flight), rpm=self._share.rpm, tpm=self._share.tpm
             ),
-            spent=self._budget.spent,
+            money=self._claim(),
             busy=asker.limiter.busy or not self._tasks,
             sent=asker.sent,
             usage=asker.usage,
             failed=asker.failed.copy(),
             course=[[round(step.seconds, 1), step.limit] for step in asker.limiter.growth.course],
+            experience=experience_of(asker),
             rows=done.rows,
             failed_rows=done.failed,
             reused=done.reused,
-            notices=notices,
+            notices=list(done.notices),
             hold=hold,
             limited=limited,
         )
-        share = await self._coordinator.report(self.name, report)
-        self._budget.allowed = share.allowed
-        self._take(share.amounts)
-        del done.notices[: len(notices)]
+
+    def _claim(self) -> Claim:
+        """What is spent; of what is allowed and not used no more is kept than what the next requests need."""
+        budget, limiter = self._budget, self._asker.limiter
+        budget.let_go(keep=limiter.busy and not limiter.short)
+        wanted = limiter.wanted
+        return Claim(budget.spent, budget.allowed, None if wanted is None else budget.lacks(wanted))
 
     def _take(self, share: Amounts) -> None:
         """Use a share from now on."""

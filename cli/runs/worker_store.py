@@ -59,6 +59,7 @@ class WorkerStore:
         self._own = Store(self._path)
         self._held.callback(self._own.close)
         self._own.begin_run(*run)
+        self._run = run
         self._others: dict[Path, sqlite3.Connection] = {}
         self._open(run_store, immutable=alone)
 
@@ -87,6 +88,14 @@ class WorkerStore:
     def keep_failure(self, key: bytes, failure: Failure) -> None:
         """Note a failure. Raises MemoryBusy."""
         self._own.keep_failure(key, failure)
+
+    def paid(self) -> Iterator[Reply]:
+        """What this run has paid for in the worker's own store, without the texts."""
+        return self._own.paid_by(self._run.started)
+
+    def lost(self) -> list[Usage]:
+        """The bounds of this run's attempts that may have been billed without a reply."""
+        return self._own.lost_by(self._run.started)
 
     def keep_facts(self, address: str, model: str, facts: dict[str, object]) -> None:
         """Remember what an endpoint takes."""

@@ -72,9 +72,8 @@ class Budget:
         """For what is in flight."""
         self._on_loss = on_loss
 
-    @property
-    def admits(self) -> bool:
-        """Whether another request may leave now."""
+    def admits(self, bound: Amount) -> bool:  # noqa: ARG002  # one request may pass the cap, whatever it costs
+        """Whether a request that can cost so much may leave now."""
         return not self.caps.any or not self._reached(self.spent.plus(self.reserved))
 
     @property

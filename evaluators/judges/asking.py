@@ -293,8 +293,10 @@ class Asker:
                     raise EndpointUnreachable(
                         f"{failure.message}; nothing has ever been answered, check --base-url"
                     ) from failure
-                self.failed[failure.kind] += 1
                 self.budget.check()
+                if failure.billed and not self.budget.admits(NOTHING):  # money for another try has to be waited for
+                    raise
+                self.failed[failure.kind] += 1
                 await self.limiter.sleep(self._patience.wait(tries))
                 if self.limiter.closed:
                     raise

@@ -50,6 +50,8 @@ class Limiter:
         """Why nobody is let in any more, None while somebody is."""
         self.on_hold: Callable[[float, bool], None] = lambda _seconds, _limited: None
         """Told of each wait that the endpoint asks of everybody, and whether a rate limit was met."""
+        self.on_short: Callable[[], None] = lambda: None
+        """Told when a slot was given back, and whoever is first waits for money all the same."""
         now = self._loop.time()
         self._requests = Pace(limits.rpm, now) if limits.rpm else None
         self._tokens = Pace(limits.tpm, now) if limits.tpm else None
@@ -81,7 +83,7 @@ class Limiter:
         if self.closed:
             raise self.closed
         self.budget.check()
-        if self._waiting or self._wait_for(expected):
+        if self._waiting or self._wait_for(expected, bound):
             tokens = await self._queue(expected, bound)
         else:
             tokens = self._take(expected, bound)
@@ -139,6 +141,16 @@ class Limiter:
         """Whether anything is in flight or waits for its turn."""
         return bool(self.in_flight or self._waiting)
 
+    @property
+    def wanted(self) -> Amount | None:
+        """What the request that is first can cost at most; None where nobody waits."""
+        return next((turn.bound for turn in self._waiting if not turn.future.done()), None)
+
+    @property
+    def short(self) -> bool:
+        """Whether whoever is first waits for money."""
+        return (wanted := self.wanted) is not None and not self.budget.admits(wanted)
+
     def recovered(self) -> None:
         """Somebody was answered, if not with a reply."""
         self._tripped = False
@@ -176,9 +188,9 @@ class Limiter:
     def _keep(self, seconds: float) -> None:
         self._resume_at = max(self._resume_at, self._loop.time() + seconds)
 
-    def _wait_for(self, expected: Callable[[], int]) -> float:
+    def _wait_for(self, expected: Callable[[], int], bound: Amount) -> float:
         """Seconds until whoever is first may send; without an end while no slot is free, or no money."""
-        if self.in_flight >= self.limit or not self.budget.admits:
+        if self.in_flight >= self.limit or not self.budget.admits(bound):
             return float("inf")
         now = self._loop.time()
         wait = self._resume_at - now
@@ -207,6 +219,8 @@ class Limiter:
         if not self.in_flight:
             self._idle.set()
         self._wake()
+        if self.short:
+            self.on_short()
 
     async def _queue(self, expected: Callable[[], int], bound: Amount) -> int:
         """Wait for a slot, which `_wake` takes for whoever is first: nobody who comes later gets it."""
@@ -227,7 +241,8 @@ class Limiter:
             if self._waiting[0].future.done():
                 self._waiting.popleft()
                 continue
-            wait = self._wait_for(self._waiting[0].expected)
+            first = self._waiting[0]
+            wait = self._wait_for(first.expected, first.bound)
             if wait:
                 self._wake_in(wait)
                 return

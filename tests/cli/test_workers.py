@@ -2,53 +2,33 @@
 
 import asyncio
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Record, RunCommand
-from servers.loopback import MODEL, Answer, LoopbackServer, error, judge_by_hash
+from conftest import RunCommand
+from crew import NEEDS, RUN, Crew, records
+from servers.loopback import Answer, LoopbackServer, Seen, error, judge_by_hash
 
 from ctxrel.cli.records import Fields, open_log
 from ctxrel.cli.records.paths import FieldPath
 from ctxrel.cli.records.pieces import pieces_of
 from ctxrel.cli.records.sampling import Selection
 from ctxrel.cli.records.where import parse_condition
-from ctxrel.cli.runs.batch import Line
-from ctxrel.cli.runs.coordinator import Coordinator
 from ctxrel.cli.runs.gate import Gate
 from ctxrel.cli.runs.packed import pack, unpack
-from ctxrel.cli.runs.purse import Purse
 from ctxrel.cli.runs.shares import Amounts, Dealer
 from ctxrel.cli.runs.store import Store
 from ctxrel.cli.runs.survey import survey
 from ctxrel.cli.runs.suspects import GROUP, Suspects
-from ctxrel.cli.runs.worker import Assignment, Worker
-from ctxrel.cli.runs.worker_store import Run, WorkerStore, merge_stores, store_of
-from ctxrel.evaluators import load_evaluator
-from ctxrel.evaluators.costs.budget import NO_CAPS, Amount, Budget, Caps
-from ctxrel.evaluators.costs.tariff import UNKNOWN_TARIFF
+from ctxrel.cli.runs.worker_store import WorkerStore, merge_stores, store_of
 from ctxrel.evaluators.errors import Failure, FailureKind
-from ctxrel.evaluators.judges.endpoint import Api
 from ctxrel.evaluators.replies import Reply, Usage
 
 WriteLog = Callable[..., Path]
-NEEDS = {"question": "text", "contexts": "contexts"}
-RUN = Run(1.0, ".")
-
-
-def records(count: int) -> list[Record]:
-    return [
-        {
-            "id": f"r-{n}",
-            "question": f"Item {n}?",
-            "contexts": [f"Item {n} is a thing."],
-            "lang": "ko" if n % 3 else "en",
-        }
-        for n in range(count)
-    ]
 
 
 @pytest.mark.parametrize("total", [3, 8, 100])
@@ -79,30 +59,6 @@ def test_share_of_a_worker_that_starts_anew() -> None:
     dealer.join("a")
     dealer.join("b")
     assert dealer.deal("b", Amounts(0), busy=True).slots == 4
-
-
-def test_purse() -> None:
-    """Allowances and what is spent stay below the cap; it is empty when nobody may send, dead workers included."""
-    chance = random.Random(3)
-    purse = Purse(Budget(UNKNOWN_TARIFF, Caps(tokens=10_000), earlier=Amount(0, 1000)))
-    spent = {"a": 0, "b": 0}
-    gone = 0
-    for name in spent:
-        purse.join(name)
-    for turn in range(5000):
-        name = chance.choice("ab")
-        if turn == 50:  # killed with what it had told, and perhaps more
-            gone += purse.allow("b", Amount(0, spent["b"]), busy=True).tokens
-            purse.join("b")
-            spent["b"] = 0
-        allowed = purse.allow(name, Amount(0, spent[name]), busy=chance.random() < 0.8).tokens
-        while spent[name] < allowed and chance.random() < 0.9:
-            spent[name] += 107
-        if purse.empty:
-            break
-    assert purse.empty
-    assert 9000 <= sum(spent.values()) + gone <= 9000 + 2 * 107
-    assert "--max-tokens-total" in str(purse.spent().reached())
 
 
 def test_suspects() -> None:
@@ -213,36 +169,6 @@ def test_stores_are_moved(tmp_path: Path) -> None:
     run_store.close()
 
 
-class Crew:
-    """Workers with one coordinator, all in this process."""
-
-    def __init__(self, server: LoopbackServer, folder: Path, total: Amounts, *, raise_on_failure: bool = False) -> None:
-        store = Store(folder / "store.sqlite")
-        store.settle()
-        store.close()
-        self.coordinator = Coordinator(total, Budget())
-        endpoint = {
-            "model": MODEL, "base_url": server.url, "api_key_env": "NO_KEY", "parameters": {}, "timeout": 10.0,
-            "insecure": False,
-        }  # fmt: skip
-        assignment = Assignment(
-            evaluators=[load_evaluator("context_relevance")], endpoint=endpoint, model="judge-1", api=Api.CHAT, facts=None, stores=folder / "stores",
-            run=RUN, tariff=UNKNOWN_TARIFF, caps=NO_CAPS, run_store=folder / "store.sqlite", alone=True,
-            concurrency=total.slots, attempts=3, grace=5.0, raise_on_failure=raise_on_failure, max_input_tokens=None,
-        )  # fmt: skip
-        self.workers = [Worker(name, assignment, self.coordinator) for name in "ab"]
-
-    async def judge(self, log: Path, *, size: int = 10) -> list[Line]:
-        """The rows of a log, whose batches the workers take in turn."""
-        positions = list(open_log([str(log)], Fields(), NEEDS).records())
-        batches = [positions[at : at + size] for at in range(0, len(positions), size)]
-        work = [self.workers[number % 2].judge(batch) for number, batch in enumerate(batches)]
-        lines = [line for lines in await asyncio.gather(*work) for line in lines]
-        for worker in self.workers:
-            await worker.close()
-        return lines
-
-
 async def test_workers_share_slots(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
     """All records have rows, and no more requests were in flight than the workers may have together."""
     server.script = lambda seen: Answer(body=judge_by_hash(seen).body, delay=0.01)
@@ -251,6 +177,27 @@ async def test_workers_share_slots(server: LoopbackServer, write_log: WriteLog, 
     assert [line.position for line in lines] == list(range(200))
     assert server.most_in_flight <= 6
     assert (await crew.coordinator.progress()).sent == len(server.seen) == 200
+
+
+async def test_a_share_in_use(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:
+    """A worker that starts later gets no more than what the others have let go of: what is in flight is not."""
+    full = threading.Event()
+
+    def script(seen: Seen) -> Answer:
+        if server.in_flight == 6:
+            full.set()
+        return Answer(body=judge_by_hash(seen).body, delay=0.7)
+
+    server.script = script
+    crew = Crew(server, tmp_path, Amounts(6))
+    positions = list(open_log([str(write_log(records(40)))], Fields(), NEEDS).records())
+    first = asyncio.create_task(crew.workers[0].judge(positions[:30]))
+    assert await asyncio.to_thread(full.wait, 60)
+    lines = await crew.workers[1].judge(positions[30:]) + await first
+    assert len(lines) == 40
+    assert server.most_in_flight == 6
+    for worker in crew.workers:
+        await worker.close()
 
 
 async def test_rate_limit_slows_all(server: LoopbackServer, write_log: WriteLog, tmp_path: Path) -> None:

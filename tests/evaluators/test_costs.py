@@ -215,11 +215,11 @@ def test_budget_counts() -> None:
     budget = Budget(tariff(), Caps(cost=0.001), earlier=Amount(PICO // 2000, 10), on_loss=lost.append)
     amount = budget.bound(Usage(100, 40))
     assert amount == Amount(500 * 10**6, 140)
-    admitted = [budget.admits]
+    admitted = [budget.admits(amount)]
     budget.reserve(amount)
-    admitted += [budget.admits, budget.exhausted]
+    admitted += [budget.admits(amount), budget.exhausted]
     budget.release(amount)
-    admitted += [budget.admits]
+    admitted += [budget.admits(amount)]
     assert admitted == [True, False, False, True]
     budget.pay(reply(input_tokens=100, output_tokens=10))
     budget.lose(Usage(100, 20))

@@ -46,37 +46,37 @@ class RayCluster:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.address = f"127.0.0.1:{port}"
-        command = [
-            str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--disable-usage-stats",
-            f"--port={port}", "--num-cpus=2", "--object-store-memory=200000000",
-            "--include-dashboard=false", f"--temp-dir={self.folder}",
-        ]  # fmt: skip
-        with (self.folder / "started.log").open("wb") as said:
-            self._process = subprocess.Popen(
-                command,
-                stdout=said,
-                stderr=said,
-                env=os.environ | self.environment | {"RAY_TEST_KEY": KEY},
-                start_new_session=True,
-            )
-        self._wait()
+        self._head = self._start(
+            "head", ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self.folder}"]
+        )
         return self
 
-    def _wait(self) -> None:
+    def add_node(self) -> "subprocess.Popen[bytes]":
+        """Another node of two processors, in a process group of its own; it is for the caller to end it."""
+        return self._start("node", [f"--address={self.address}"])
+
+    def _start(self, name: str, how: list[str]) -> "subprocess.Popen[bytes]":
+        command = [
+            str(Path(sys.executable).with_name("ray")), "start", *how, "--block", "--disable-usage-stats",
+            "--num-cpus=2", "--object-store-memory=200000000",
+        ]  # fmt: skip
+        told = self.folder / f"{name}.log"
+        environment = os.environ | self.environment | {"RAY_TEST_KEY": KEY}
+        with told.open("wb") as said:
+            process = subprocess.Popen(command, stdout=said, stderr=said, env=environment, start_new_session=True)
         deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._process.poll() is None:
-            said = (self.folder / "started.log").read_text(encoding="utf-8", errors="replace")
-            if "Ray runtime started" in said:
-                return
+        while time.monotonic() < deadline and process.poll() is None:
+            if "Ray runtime started" in told.read_text(encoding="utf-8", errors="replace"):
+                return process
             time.sleep(0.1)
-        raise AssertionError((self.folder / "started.log").read_text(encoding="utf-8", errors="replace"))
+        raise AssertionError(told.read_text(encoding="utf-8", errors="replace"))
 
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
+        self._head.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(60)
+            self._head.wait(60)
         finally:
-            os.killpg(self._process.pid, signal.SIGKILL) if self._process.poll() is None else None
+            os.killpg(self._head.pid, signal.SIGKILL) if self._head.poll() is None else None
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
