@@ -1,9 +1,10 @@
 """What the tests of recipes share: a shell, and the endpoint that a default run asks."""
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,13 @@ class Shell:
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
 
-    def run(self, block: str, *, code: int = 0, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    def run(
+        self, block: str, *, code: int = 0, stdin: str = "", environment: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         """What a block leaves; it ends with its first command that fails."""
         done = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", block],
-            input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+            env={**os.environ, **(environment or {})}, input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == code, f"{block}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
