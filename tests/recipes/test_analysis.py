@@ -24,8 +24,9 @@ def test_answers(shell: Shell) -> None:
     shell.run(runs)
     told = iter(PAGE.blocks("text"))
     for query in PAGE.blocks("sql"):
-        found = duckdb.sql(query)
-        assert [found.columns, *([str(cell) for cell in row] for row in found.fetchall())] == cells(next(told)), query
+        found = duckdb.execute(query)
+        columns = [column[0] for column in found.description or ()]
+        assert [columns, *([str(cell) for cell in row] for row in found.fetchall())] == cells(next(told)), query
     names: dict[str, object] = {}
     for block in PAGE.blocks("python"):
         printed = io.StringIO()

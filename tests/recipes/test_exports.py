@@ -15,7 +15,13 @@ QUESTION = "Where do otters sleep?"
 TEXTS = ["Otters sleep on the water.", "They hold hands."]
 ANSWER = "On the water."
 IDS = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"]}
-NODE = {"embedding": None, "metadata": {}, "relationships": {}, "mimetype": "text/plain", "class_name": "TextNode"}
+NODE: dict[str, object] = {
+    "embedding": None,
+    "metadata": {},
+    "relationships": {},
+    "mimetype": "text/plain",
+    "class_name": "TextNode",
+}
 EXPORTS: dict[str, list[dict[str, Any]]] = {
     "haystack": [
         {

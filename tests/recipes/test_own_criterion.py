@@ -57,7 +57,7 @@ def test_from_a_sentence_to_a_number(shell: Shell, endpoint: LoopbackServer, log
     labels = read_rows(Path(), "labels.jsonl")
     assert {each["id"] for each in labels} == {row["id"] for row in read_rows(Path("before"))}
     assert "next_step" in shell.run(measure).stdout
-    disagreements = duckdb.sql(PAGE.block("sql", "score <> label")).fetchall()
+    disagreements = duckdb.execute(PAGE.block("sql", "score <> label")).fetchall()
     assert disagreements
     assert {(row[1], row[2], row[4]) for row in disagreements} == {(0, 1, "Call 555 0100.")}
     told = shell.run(mend).stdout

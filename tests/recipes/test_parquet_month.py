@@ -65,5 +65,5 @@ def test_month(shell: Shell, endpoint: LoopbackServer) -> None:
     done = shell.run(reading)
     assert len(re.findall(r"^\d{4}-\d\d-\d\d ", done.stdout, re.MULTILINE)) == DAYS
     assert "joined" in done.stdout
-    found = duckdb.sql(PAGE.block("sql", "read_parquet")).fetchall()
+    found = duckdb.execute(PAGE.block("sql", "read_parquet")).fetchall()
     assert found == [("2026-11-01", 0.333, 6), ("2026-11-02", 0.286, 7), ("2026-11-03", 0.333, 6)]
