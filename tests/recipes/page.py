@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 RECIPES = Path(__file__).parent.parent.parent / "docs" / "recipes"
-_BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n?```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
-_FILE = re.compile(r"^`([\w./-]+)`.*:$")
+_BLOCK = re.compile(r"(?P<before>[^\n]*)\n```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
+_FILE = re.compile(r"<!-- file: (\S+) -->")
 
 
 class Block(NamedTuple):
@@ -15,7 +15,7 @@ class Block(NamedTuple):
     language: str
     text: str
     file: str | None
-    """The name of the file that it is, by the line before it: `NAME`, and whatever is said of it, and a colon."""
+    """The name of the file that it is, by the hidden comment before it."""
 
 
 class Page:
