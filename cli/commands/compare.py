@@ -12,6 +12,7 @@ import typer
 from ...evaluators.checks import closest
 from ...evaluators.errors import GateNotMet, UsageError
 from ..console import one_line, show_table, write_error, write_json, write_out
+from ..reports.figures import COMPARED, comparison_row, signed, signed_interval
 from ..runs.results import ResultsFile
 from . import options as opt
 
@@ -43,15 +44,21 @@ def compare(
     lower_is_better: Annotated[
         list[str] | None, typer.Option(metavar="EVALUATOR", help="Its high scores are the bad ones; repeatable.")
     ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the comparison as Markdown, as for a pull request.")
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare runs over the same records: the difference with its interval, what changed, errors, tokens and cost."""
     from ..reports.comparing import compare as compare_runs  # noqa: PLC0415  # 10 ms that others need not pay
+    from ..reports.files import ReportFiles, write_report  # noqa: PLC0415
     from ..reports.joining import Baseline  # noqa: PLC0415
+    from ..reports.markdown import markdown_comparison  # noqa: PLC0415
     from ..reports.rows import open_results  # noqa: PLC0415
 
     if len(runs) < 2:  # noqa: PLR2004  # what is compared are pairs
         raise UsageError(f"{str(runs[0])!r} alone cannot be compared; name a second run")
+    ReportFiles(markdown=markdown).check()
     first, *others = (open_results(run) for run in runs)
     if rows and rows.exists() and any(rows.samefile(each.path) for each in (first, *others)):
         raise UsageError(f"--rows {str(rows)!r} holds the rows of a run; name another file")
@@ -62,6 +69,8 @@ def compare(
     for name in low_is_good:
         if all(name not in each["evaluators"] for each in found):
             raise UsageError(f"--lower-is-better {name}: there is no such evaluator; {closest(name, baseline.sides)}")
+    if markdown:
+        write_report(markdown, "\n".join(markdown_comparison(baseline.results.name, each) for each in found))
     if as_json:
         write_json({"baseline": baseline.results.name, "comparisons": found})
     else:
@@ -90,8 +99,8 @@ def _rows_into(path: Path | None) -> "Iterator[Sink]":
 
 def _refuse_regression(baseline: str, found: list[dict[str, Any]]) -> None:
     worse = [
-        f"{name} is {block['verdict']} in {each['name']} than in {baseline}: {_signed(block['difference'])} "
-        f"({_interval(block['interval_95'])})"
+        f"{name} is {block['verdict']} in {each['name']} than in {baseline}: {signed(block['difference'])} "
+        f"({signed_interval(block['interval_95'])})"
         for each in found
         for name, block in each["evaluators"].items()
         if block["regression"]
@@ -103,16 +112,8 @@ def _refuse_regression(baseline: str, found: list[dict[str, Any]]) -> None:
 def _show(baseline: str, found: dict[str, Any]) -> None:
     for warning in found["warnings"]:
         write_error(f"note: {warning}")
-    columns = ["evaluator", "joined", "before", "after", "difference", "95 % interval", "up", "down", "p", ""]
-    rows = [
-        [
-            name, f"{block['joined']:,}", _number(block["score"]["before"]), _number(block["score"]["after"]),
-            _signed(block["difference"]), _interval(block["interval_95"]), f"{block['up']:,}", f"{block['down']:,}",
-            _p_value(block["mcnemar_p"]), block["verdict"],
-        ]
-        for name, block in found["evaluators"].items()
-    ]  # fmt: skip
-    show_table(f"{baseline} -> {found['name']}", columns, rows, to_stderr=False)
+    rows = [comparison_row(name, block) for name, block in found["evaluators"].items()]
+    show_table(f"{baseline} -> {found['name']}", COMPARED, rows, to_stderr=False)
     sides = [
         [
             name,
@@ -139,22 +140,6 @@ def _show(baseline: str, found: dict[str, Any]) -> None:
             show_table("", ["changed", "score", "id", "question"], changed, to_stderr=False)
             if more:
                 write_out(f"and {more:,} more; --rows FILE writes them all")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _p_value(value: float | None) -> str:
-    return "<0.001" if value is not None and value < 0.001 else _number(value)  # noqa: PLR2004  # three decimals
-
-
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.3f}"
-
-
-def _interval(value: list[float] | None) -> str:
-    return "-" if value is None else f"{value[0]:+.3f} to {value[1]:+.3f}"
 
 
 def _percent(value: float | None) -> str:

@@ -1,10 +1,11 @@
-"""A run in a page of Markdown, for the job pages of CI servers."""
+"""A run, or a comparison, in a page of Markdown, for the job pages of CI servers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...evaluators.wording import counted
 from ..runs.opinions.telling import stability_lines
+from .figures import COMPARED, comparison_row, number
 
 
 def markdown_summary(summary: Mapping[str, Any]) -> str:
@@ -21,7 +22,7 @@ def markdown_summary(summary: Mapping[str, Any]) -> str:
     rows = [
         [
             _cell(name),
-            _number(block["score"]),
+            number(block["score"]),
             _interval(block["interval_95"]),
             f"{block['evaluated']:,}",
             _errors(block),
@@ -41,6 +42,22 @@ def markdown_summary(summary: Mapping[str, Any]) -> str:
     return "\n".join(parts) + "\n"
 
 
+def markdown_comparison(baseline: str, found: Mapping[str, Any]) -> str:
+    """A heading, notes, a table of the evaluators and one of errors and tokens; no text of a record is in it."""
+    parts = [f"## ctxrel: {_cell(baseline)} → {_cell(found['name'])}", ""]
+    blocks = found["evaluators"]
+    parts += _table(COMPARED, [[*map(_cell, comparison_row(name, block))] for name, block in blocks.items()])
+    sides = [
+        [_cell(name), when, f"{side['rows']:,}", _errors(side), f"{side['tokens']:,}"]
+        for name, block in blocks.items()
+        for when, side in (("before", block["before"]), ("after", block["after"]))
+    ]
+    parts += ["", *_table(["evaluator", "", "rows", "errors", "tokens"], sides)]
+    if found["warnings"]:
+        parts += ["", *(f"- {_cell(warning)}" for warning in found["warnings"])]
+    return "\n".join(parts) + "\n"
+
+
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [columns, ["---"] * len(columns), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
@@ -51,10 +68,6 @@ def _cell(text: str) -> str:
     for sign in "\\`*_|<>[]":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _interval(value: Sequence[float] | None) -> str:

@@ -316,3 +316,32 @@ def test_run_without_rows(ctxrel: RunCommand, write_log: WriteLog, arguments: li
     Path("empty/results.jsonl.part").touch()
     done = ctxrel("compare", *arguments)
     assert (done.returncode, done.stderr) == (2, f"ctxrel: {said}\n")
+
+
+def test_markdown(ctxrel: RunCommand, write_log: WriteLog) -> None:
+    """The page for a pull request holds figures, errors and notes, and no text of a record; it is there before the gate."""
+    write_log(rows([1] * 20), "a.jsonl")
+    write_log(rows([0] * 19 + [None], prompt="e@2"), "b.jsonl")
+    options = ["--markdown", "page.md", "--fail-on", "regression"]
+    assert ctxrel("compare", "a.jsonl", "b.jsonl", "a.jsonl", *options).returncode == 3
+    text = Path("page.md").read_text(encoding="utf-8")
+    assert (
+        text
+        == (
+            "## ctxrel: a.jsonl → b.jsonl\n\n"
+            "| evaluator | joined | before | after | difference | 95 % interval | up | down | p |  |\n"
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+            "| e | 19 | 1.000 | 0.000 | -1.000 | -1.000 to -1.000 | 0 | 19 | \\<0.001 | lower |\n\n"
+            "| evaluator |  | rows | errors | tokens |\n"
+            "| --- | --- | --- | --- | --- |\n"
+            "| e | before | 20 | none | 240 |\n"
+            "| e | after | 20 | 1 timeout | 240 |\n\n"
+            "- e: the prompts differ: e@1 and e@2\n\n"
+            "## ctxrel: a.jsonl → a.jsonl\n\n"
+        )
+        + text[text.rindex("| evaluator | joined") :]
+    )
+    assert "What is" not in text
+    assert (
+        "is there, and by its name no report" in ctxrel("compare", "a.jsonl", "b.jsonl", "--markdown", "a.jsonl").stderr
+    )

@@ -98,7 +98,8 @@ def _reason(text: str, reasons: list[tuple[str, str]]) -> str | None:
 
 def calls(text: str) -> list[list[str]]:
     """The arguments of every call of ctxrel in a command."""
-    return [_first_command(text[match.end() :].splitlines()[0]) for match in _CALL.finditer(text)]
+    whole = text.replace("\\\n", " ")
+    return [_first_command(whole[match.end() :].splitlines()[0]) for match in _CALL.finditer(whole)]
 
 
 def _first_command(text: str) -> list[str]:

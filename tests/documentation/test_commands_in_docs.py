@@ -69,8 +69,13 @@ def furnish(folder: Path) -> None:
     (folder / "labels.csv").write_text("\n".join(["id,human", *(f"{each['id']},{each['human']}" for each in labels)]))
 
 
+def is_recipe(page: str) -> bool:
+    """Whether tests/recipes runs the page, block by block, with what it needs around."""
+    return page.startswith("docs/recipes/")
+
+
 @pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize("page", sorted({page for page, line in LINES if not line.reason}))
+@pytest.mark.parametrize("page", sorted({page for page, line in LINES if not line.reason and not is_recipe(page)}))
 def test_commands_run(
     page: str, server: BatchServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
