@@ -20,7 +20,12 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(annotation=kind))
 
-    def ungrouped(**values: Any) -> None:  # noqa: ANN401  # options of all types
+    options_alone = Signature(parameters)
+
+    def ungrouped(*positional: Any, **named: Any) -> None:  # noqa: ANN401  # options of all types
+        bound = options_alone.bind(*positional, **named)
+        bound.apply_defaults()
+        values = bound.arguments
         made = {
             name: kind(**{option: values.pop(option) for option in options}) for name, (kind, options) in groups.items()
         }
@@ -28,7 +33,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     ungrouped.__name__, ungrouped.__doc__ = command.__name__, command.__doc__
     ungrouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    ungrouped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` asks for
+    ungrouped.__signature__ = options_alone  # type: ignore[attr-defined]  # what `inspect` asks for
     return ungrouped
 
 

@@ -19,7 +19,7 @@ from ...evaluators.judges.openai_chat import ChatJudge, reasons
 from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from ...evaluators.prompt import Request
-from .job import make_judge
+from .making import make_judge
 from .plan import Plan, Reporter
 from .store import Store
 

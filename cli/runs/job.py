@@ -4,24 +4,14 @@ import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...evaluators.costs.budget import NOTHING, Budget
-from ...evaluators.costs.price import dollars, show_dollars
 from ...evaluators.errors import OutputError, RunError, UsageError
-from ...evaluators.judges.asking import Asker, Patience
-from ...evaluators.judges.dialect import recall_dialect
-from ...evaluators.judges.endpoint import Api
-from ...evaluators.judges.growth import MOST
+from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.judge import Judge
-from ...evaluators.judges.limiter import Limits
-from ...evaluators.judges.llamacpp import LocalJudge
-from ...evaluators.judges.named import NAMED
 from ...evaluators.judges.openai_chat import ChatJudge
-from ...evaluators.judges.openai_decisions import DecisionsJudge
 from ...evaluators.judging import Judging
 from .configuration import configuration
 from .engine import Engine, prepare_ray
@@ -30,14 +20,14 @@ from .finished import finished_before, setting_hash
 from .folder import SUMMARY, make_folder, remove_other_results, remove_summary
 from .gates import judge_gates
 from .lock import hold_lock
+from .making import make_asker, make_judging, make_opinions, make_results
 from .opinions.opinions import Opinions
 from .plan import Plan, Reporter
-from .pricing import spent_before, tell_of_batches
-from .results import Results, ResultsFile, ResultsStream, write_atomically
+from .pricing import tell_of_batches
+from .results import Results, write_atomically
 from .runner import Course, Interrupted, Runner, nothing_but_failures, population_of, strata_of
 from .store import Store
 from .summary import Setting, add_batches, build_summary, summary_again, summary_bytes
-from .table import ResultsTable
 from .worker_store import STORES, merge_stores
 
 if TYPE_CHECKING:
@@ -50,6 +40,13 @@ class Ending(NamedTuple):
     summary: dict[str, Any]
     folder: Path | None
     """None where the rows went to standard output."""
+    error: RunError | None
+
+
+class Account(NamedTuple):
+    """What is to be told of a run, and why it ended early."""
+
+    summary: dict[str, Any]
     error: RunError | None
 
 
@@ -75,14 +72,9 @@ async def carry_out(plan: Plan, reporter: Reporter) -> Ending:
 
 async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     started = dt.datetime.now(dt.UTC)
-    options, folder = plan.options, plan.folder
-    judge = make_judge(plan, store, reporter)
-    fixed = options.concurrency is not None or plan.endpoint is None or plan.local is not None
-    limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
-    budget = _make_budget(plan, store, reporter)
-    asker = Asker(judge, Patience(attempts=options.attempts), limits, budget)
+    asker = make_asker(plan, store, reporter)
     store.begin_run(started.timestamp(), plan.output)
-    same = _setting_hash(plan, judge)
+    same = _setting_hash(plan, asker.judge)
     make_setting = partial(
         Setting,
         files=plan.log.names,
@@ -91,55 +83,79 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
         selection=plan.log.selection,
         sample=plan.log.sample,
         hash=same,
-        configuration=configuration(plan, judge),
+        configuration=configuration(plan, asker.judge),
         started=started,
     )
-    live = _make_judging(plan, asker, store)
-    opinions = _make_opinions(plan, live, store, reporter)
-    before = (
-        options.engine is Engine.LOCAL
-        and folder
-        and await finished_before(
-            folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
-        )
-    )
-    error = None
-    if before:
+    live = make_judging(plan, asker, store)
+    opinions = make_opinions(plan, live, store, reporter)
+    error: RunError | None = None
+    if before := await _finished_before(plan, store, same):
         reporter.note("nothing has changed since the run that is here: its results stand")
         setting = make_setting(results=before["results"], results_hash=before["results_hash"])
         summary = summary_again(before, asker, setting)
-    elif options.engine is Engine.RAY:
-        prepare_ray(options.ray_address)
-        from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
-
-        finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
-        error = _advised(finished.error, plan)
-        setting = make_setting(results=finished.results, results_hash=None)
-        summary = build_summary(finished.course, asker, setting, error=error)
-        summary |= finished.account(summary["judge"])
-        keep_experience(plan, finished.progress.experience, store)
+    elif plan.options.engine is Engine.RAY:
+        summary, error = await _run_on_ray(plan, asker, store, reporter, started, make_setting)
     else:
-        fetching = _make_fetching(plan, asker, store, reporter)
-        error = await fetching.run() if fetching else None
-        course, name, rows_hash = Course(tallies={}), None, None
-        if error is None:
-            results = _make_results(plan)
-            judging = fetching.judging if fetching and not options.finish_live else live
-            judging.saves = not fetching  # what the run's batches have brought is in the store, and paid by it
-            course, error = await _judge_all(plan, judging, results, reporter, opinions)
-            name, rows_hash = results.name, results.hash
-            if fetching and not isinstance(error, (Interrupted, OutputError)):
-                fetching.end()
-        setting = make_setting(results=name, results_hash=rows_hash)
-        summary = build_summary(course, asker, setting, error=error)
-        if fetching:
-            add_batches(summary, fetching.summary(), fetching.timings(), fetching.usage)
+        summary, error = await _run_here(plan, live, store, reporter, opinions, make_setting)
         keep_experience(plan, experience_of(asker), store)
     if opinions:
         opinions.add_to(summary)
-    summary["gates"] = [gate._asdict() for gate in judge_gates(options.gates, summary)]
+    summary["gates"] = [gate._asdict() for gate in judge_gates(plan.options.gates, summary)]
     failed = _keep_summary(plan, store, started, summary)
-    return Ending(summary, folder, error or failed)  # the first error is the one to tell
+    return Ending(summary, plan.folder, error or failed)  # the first error is the one to tell
+
+
+async def _finished_before(plan: Plan, store: Store, same: str) -> dict[str, Any] | None:
+    """The summary of a run whose results stand, None where there is none."""
+    if plan.options.engine is not Engine.LOCAL or plan.folder is None:
+        return None
+    allowed = not plan.options.raise_on_failure
+    return await finished_before(plan.folder, store, plan.log, same, plan.options.format.file, failures_allowed=allowed)
+
+
+async def _run_on_ray(
+    plan: Plan,
+    asker: Asker,
+    store: Store,
+    reporter: Reporter,
+    started: dt.datetime,
+    make_setting: "partial[Setting]",
+) -> Account:
+    prepare_ray(plan.options.ray_address)
+    from .ray_engine import judge_on_ray  # noqa: PLC0415  # an extra, of which nothing else knows
+
+    finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
+    error = _advised(finished.error, plan)
+    setting = make_setting(results=finished.results, results_hash=None)
+    summary = build_summary(finished.course, asker, setting, error=error)
+    keep_experience(plan, finished.progress.experience, store)
+    return Account(summary | finished.account(summary["judge"]), error)
+
+
+async def _run_here(
+    plan: Plan,
+    live: Judging,
+    store: Store,
+    reporter: Reporter,
+    opinions: Opinions | None,
+    make_setting: "partial[Setting]",
+) -> Account:
+    fetching = _make_fetching(plan, live.asker, store, reporter)
+    error = await fetching.run() if fetching else None
+    course, name, rows_hash = Course(tallies={}), None, None
+    if error is None:
+        results = make_results(plan)
+        judging = fetching.judging if fetching and not plan.options.finish_live else live
+        judging.saves = not fetching  # what the run's batches have brought is in the store, and paid by it
+        course, error = await _judge_all(plan, judging, results, reporter, opinions)
+        name, rows_hash = results.name, results.hash
+        if fetching and not isinstance(error, (Interrupted, OutputError)):
+            fetching.end()
+    setting = make_setting(results=name, results_hash=rows_hash)
+    summary = build_summary(course, live.asker, setting, error=error)
+    if fetching:
+        add_batches(summary, fetching.summary(), fetching.timings(), fetching.usage)
+    return Account(summary, error)
 
 
 def _make_fetching(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -> "Fetching | None":
@@ -152,36 +168,6 @@ def _make_fetching(plan: Plan, asker: Asker, store: Store, reporter: Reporter) -
     from .batching.fetching import Fetching  # noqa: PLC0415  # other runs start without
 
     return Fetching(plan, asker, judge, store, reporter)
-
-
-def _make_results(plan: Plan) -> Results:
-    if plan.folder is None:
-        return ResultsStream()
-    path = plan.folder / plan.options.format.file
-    return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)
-
-
-def _make_judging(plan: Plan, asker: Asker, store: Store, *, salt: bytes = b"") -> Judging:
-    return Judging(asker, store, max_input_tokens=plan.options.max_input_tokens, salt=salt)
-
-
-def _make_opinions(plan: Plan, first: Judging, store: Store, reporter: Reporter) -> Opinions | None:
-    """What asks for further opinions, None where none are wanted."""
-    options, wanted = plan.options, plan.options.wanted
-    if not wanted.any:
-        return None
-    repeats = [
-        _make_judging(plan, first.asker, store, salt=f"repeat {n}".encode()) for n in range(2, wanted.repeat + 1)
-    ]
-    second = None
-    if plan.second:
-        asked = replace(options, model=wanted.model or options.model)
-        judge = make_judge(replace(plan, options=asked, endpoint=plan.second.endpoint, local=None), store, reporter)
-        fixed = options.concurrency is not None or plan.second.endpoint is None
-        limits = Limits(most=judge.concurrency, fixed=fixed, rpm=options.rpm, tpm=options.tpm)
-        budget = Budget(plan.second.tariff)
-        second = _make_judging(plan, Asker(judge, Patience(attempts=options.attempts), limits, budget), store)
-    return Opinions(wanted, options.selection.seed, first, repeats, second)
 
 
 async def _judge_all(
@@ -288,48 +274,3 @@ async def _reporting(runner: Runner, asker: Asker, reporter: Reporter) -> AsyncI
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         reporter.progress(runner.course, asker, ended=True)
-
-
-def _make_budget(plan: Plan, store: Store, reporter: Reporter) -> Budget:
-    """The budget of a plan, with what earlier runs have left of it."""
-    earlier = NOTHING
-    if plan.options.caps.any:  # each reply in the store is looked at
-        earlier = spent_before(store, plan.tariff, plan.output, alone=plan.alone)
-        if earlier.tokens:
-            reporter.note(f"earlier runs have spent {show_dollars(dollars(earlier.pico))}, {earlier.tokens:,} tokens")
-    return Budget(plan.tariff, plan.options.caps, earlier=earlier, on_loss=store.keep_unanswered)
-
-
-def make_judge(plan: Plan, store: Store, reporter: Reporter) -> Judge:
-    """The judge of a plan, with what the store knows of its endpoint."""
-    endpoint = plan.endpoint
-    if endpoint is None:
-        named = NAMED[plan.options.model]()
-        for notice in named.notices():
-            reporter.warn(notice)
-        return named
-    address, model = endpoint.address, endpoint.model
-    dialect = recall_dialect(store.facts(address, model))
-
-    def remember(found: dict[str, object]) -> None:
-        store.keep_facts(address, model, found)
-
-    if plan.local:
-        return LocalJudge(plan.local, dialect=dialect, on_dialect=remember, on_notice=reporter.warn)
-    concurrency = plan.options.concurrency or MOST
-    if plan.options.api is Api.DECISIONS:
-        service = f"{address}/{Api.DECISIONS}"
-        return DecisionsJudge(
-            endpoint,
-            concurrency=concurrency,
-            known=bool(store.facts(service, model)),
-            on_answer=lambda: store.keep_facts(service, model, {"answers": True}),
-            on_notice=reporter.warn,
-        )
-    return ChatJudge(
-        endpoint,
-        concurrency=concurrency,
-        dialect=dialect,
-        on_dialect=remember,
-        on_notice=reporter.warn,
-    )

@@ -55,3 +55,12 @@ def test_values(words: list[str], said: str) -> None:
     app = typer.Typer(rich_markup_mode=None)
     app.command()(with_groups(command))
     assert said in CliRunner().invoke(app, words).output
+
+
+def test_called_from_python(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is not given has its default, as in the command itself; what has none is asked for."""
+    made = with_groups(command)
+    made("x", most=2)
+    assert capsys.readouterr().out == "x False Hurry(most=2, words=None, fast=False) False\n"
+    with pytest.raises(TypeError, match="most"):
+        made("x")
