@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,28 +33,45 @@ def judge(seen: Seen) -> Answer:
 
 @pytest.fixture
 def workflow(shell: Shell, endpoint: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workflow:
-    """The workflow, its two check-outs, and a `pip` and a `gh` that keep what they are told."""
+    """The workflow, and a `pip` and a `gh` that keep what they are told."""
     endpoint.script = judge
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step-summary.md"))
     shell.add("pip", f'echo "$@" >> {tmp_path}/pip')
     shell.add(
         "gh", f'echo "$GH_TOKEN" "$@" >> {tmp_path}/gh; for last; do :; done; cat "$last" > {tmp_path}/comment.md'
     )
-    questions = [{"id": f"q{n}", "question": f"Where is {n}?"} for n in range(12)]
-    for side in ("base", "head"):
-        Path(side, "rag").mkdir(parents=True)
-        Path(side, "rag/questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions))
-        answer_with(side, "A good passage.")
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@b.example")
     return Workflow(PAGE.file(".github/workflows/rag.yml"), "judge")
 
 
-def answer_with(side: str, text: str) -> None:
-    Path(side, "rag/answer.sh").write_text(ANSWER.replace("TEXT", text) + "\n")
+def check_out(text: str) -> None:
+    """A pull request whose answers rest on this passage, merged into its base, as the runner checks it out."""
+    questions = [{"id": f"q{n}", "question": f"Where is {n}?"} for n in range(12)]
+    Path("head/rag").mkdir(parents=True)
+    Path("head/rag/questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions))
+    git("init", "--quiet", "--initial-branch=main")
+    commit("A good passage.")
+    git("switch", "--quiet", "--create", "change")
+    commit(text)
+    git("switch", "--quiet", "main")
+    git("merge", "--quiet", "--no-ff", "--no-edit", "change")
+
+
+def commit(text: str) -> None:
+    Path("head/rag/answer.sh").write_text(ANSWER.replace("TEXT", text) + "\n")
+    git("add", ".")
+    git("commit", "--quiet", "--allow-empty", "--message", text)
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(["git", "-C", "head", *arguments], check=True, timeout=60)
 
 
 def test_a_worse_pull_request(workflow: Workflow, shell: Shell, endpoint: LoopbackServer) -> None:
     """It is commented, told on the job's page, and fails the job with exit 3; the comment holds no text of a record."""
-    answer_with("head", "A poor passage.")
+    check_out("A poor passage.")
     assert workflow.run(shell, CONTEXT, {"Compare": 3}) == [
         "Install", "Answer and judge", "Answer and judge the base", "Compare: 3", "Summary", "Comment",
     ]  # fmt: skip
@@ -74,6 +92,7 @@ def test_a_worse_pull_request(workflow: Workflow, shell: Shell, endpoint: Loopba
 
 def test_a_pull_request_that_changes_nothing(workflow: Workflow, shell: Shell, endpoint: LoopbackServer) -> None:
     """The base's answers are in the store already; the job does well."""
+    check_out("A good passage.")
     assert "Compare" in workflow.run(shell, CONTEXT, {})
     assert len(endpoint.seen) == 24
     assert "no clear difference" in Path("comment.md").read_text()
@@ -81,6 +100,7 @@ def test_a_pull_request_that_changes_nothing(workflow: Workflow, shell: Shell, e
 
 def test_push_to_main(workflow: Workflow, shell: Shell) -> None:
     """Main's own answers are judged for the store, and nothing is compared or commented."""
+    check_out("A good passage.")
     done = workflow.run(shell, {**CONTEXT, "github.event_name": "push"}, {})
     assert done == ["Install", "Answer and judge", "Summary"]
     assert Path("replies.sqlite").exists()
@@ -89,6 +109,7 @@ def test_push_to_main(workflow: Workflow, shell: Shell) -> None:
 
 def test_a_pull_request_from_a_fork(workflow: Workflow, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the secret the run is refused, and nothing else happens."""
+    check_out("A good passage.")
     monkeypatch.delenv("OPENAI_BASE_URL")
     done = workflow.run(shell, {**CONTEXT, "secrets.OPENAI_API_KEY": ""}, {"Answer and judge": 2})
     assert done == ["Install", "Answer and judge: 2", "Summary"]
