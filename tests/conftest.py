@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contracts import check_files
 from hypothesis import HealthCheck, settings
 from servers.loopback import LoopbackServer
 
@@ -29,6 +30,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def files_as_published(tmp_path: Path) -> Iterator[None]:
+    """Whatever runs and people have written in a test's folder is what its published form says."""
+    yield
+    check_files(tmp_path)
 
 
 @pytest.fixture

@@ -1,0 +1,20 @@
+"""The forms of ctxrel's files, by the names that `ctxrel schema` knows them by."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..contracts.evaluator import evaluator_schema
+from ..contracts.parts import Schema
+from ..contracts.prices import prices_schema
+from ..contracts.row import row_schema
+from ..contracts.summary import summary_schema
+from .config_schema import config_schema
+
+FORMS: Mapping[str, Callable[[Sequence[Any]], Schema]] = {
+    "row": lambda _: row_schema(),
+    "summary": lambda _: summary_schema(),
+    "evaluator": lambda _: evaluator_schema(),
+    "config": config_schema,
+    "prices": lambda _: prices_schema(),
+}
+"""Each gives a JSON Schema, out of the parameters of `ctxrel run`."""
