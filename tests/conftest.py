@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contracts import check_files
+from contracts import check_answer, check_files
 from hypothesis import HealthCheck, settings
 from servers.loopback import LoopbackServer
 
@@ -59,6 +59,7 @@ def ctxrel() -> RunCommand:
             input=given, capture_output=True, timeout=timeout, check=False,
         )  # fmt: skip
         assert b"Traceback" not in done.stderr, done.stderr.decode()
+        check_answer([str(argument) for argument in arguments], done.stdout)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

@@ -3,7 +3,7 @@
 import json
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,16 @@ def check_row(row: Any) -> None:  # noqa: ANN401  # whatever a file holds
         prompt, exact = keeper_of(name)
         if row["prompt"] == prompt:
             exact.validate(row)
+
+
+def check_answer(arguments: Sequence[str], printed: bytes) -> None:
+    """Raise for rows or an object on standard output that are not what their form says."""
+    command = arguments[0] if arguments else ""
+    if command == "run" and printed.startswith(b'{"index"'):
+        for line in printed.splitlines():
+            check_row(json.loads(line))
+    if command in FORMS and "--json" in arguments and printed:
+        keeper(command).validate(json.loads(printed))
 
 
 def check_files(folder: Path) -> None:

@@ -14,6 +14,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 Schema = dict[str, Any]
 _OWN = "NAME"
 """Stands for a key that is not fixed."""
+_ANSWERS = ("estimate", "inspect", "check", "compare", "calibrate", "trend", "doctor")
+"""Forms of what commands print; all on one page."""
 _PAGES = {
     "row": ("rows", "The keys of a result row", "How rows are read and what their columns are in Parquet: [results](../results.md)."),
     "summary": ("summary", "The keys of summary.json", "What the figures mean and how intervals are made: [evaluators](../evaluators.md#figures), [trust](../trust.md)."),
@@ -30,6 +32,7 @@ def pages() -> Iterator[tuple[Path, str]]:
         yield DOCS / "schema" / f"{name}.json", f"{text}\n"
     for name, (page, title, further) in _PAGES.items():
         yield DOCS / "reference" / f"{page}.md", _page(name, title, further)
+    yield DOCS / "reference" / "answers.md", _page_of_answers()
 
 
 def _page(name: str, title: str, further: str) -> str:
@@ -38,6 +41,15 @@ def _page(name: str, title: str, further: str) -> str:
     parts = [f"# {title}\n", f"{textwrap.fill(told, 120, break_on_hyphens=False)}\n", _table(rows_of(schema))]
     for columns in schema.get("$defs", {}).values():
         parts += [f"## {columns['title']}\n", f"{columns['description']}\n", _table(rows_of(columns))]
+    return "\n".join(parts)
+
+
+def _page_of_answers() -> str:
+    parts = ["# What commands print with --json\n"]
+    for name in _ANSWERS:
+        schema = form(name)
+        told = f"{schema['description']} The same for programs: [{name}.json](../schema/{name}.json)."
+        parts += [f"## ctxrel {name}\n", f"{told}\n", _table(rows_of(schema))]
     return "\n".join(parts)
 
 

@@ -36,7 +36,7 @@ def _of_the_run() -> dict[str, Schema]:
         "results_hash": nullable(text("Hash over the rows, where they are complete and in one file.")),
         "setting": text("Hash over everything but the input that the rows depend on."),
         "evaluators": mapping("By the names of the evaluators.", _evaluator()),
-        "gates": listing("What the gates say, for each evaluator that they concern.", _gate()),
+        "gates": listing("What the gates say, for each evaluator that they concern.", gate()),
         "judge": _judge(),
         "input": _input(),
     }  # fmt: skip
@@ -153,7 +153,8 @@ def _stability() -> Schema:
     })  # fmt: skip
 
 
-def _gate() -> Schema:
+def gate() -> Schema:
+    """A gate."""
     return entries("A gate and what came of it.", {
         "gate": text("As it was given on the command line."),
         "evaluator": text("Whom it concerns."),
@@ -244,7 +245,7 @@ def _cost() -> Schema:
         "unanswered": number("What attempts without a reply may have cost at most; not in the total."),
         "saved_by_store": number("What replies from the store would have cost."),
         "saved_by_caching": number("What the provider's prompt cache has saved."),
-        "price": _price(),
+        "price": price(),
     })  # fmt: skip
 
 
@@ -256,7 +257,8 @@ _PARTS = {
 }
 
 
-def _price() -> Schema:
+def price() -> Schema:
+    """A price."""
     return entries("The price, in USD for a million tokens.", {
         "model": text("Whose price it is."),
         "input": number("Tokens sent."),
