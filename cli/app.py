@@ -24,6 +24,7 @@ from .commands import (
     prompts,
     report,
     run,
+    schema,
     schemas,
     trend,
 )
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.command("run", epilog=run.EPILOG)(run.run)
 app.command("inspect", epilog=inspect.EPILOG)(inspect.inspect)
 app.command("schemas", epilog=schemas.EPILOG)(schemas.schemas)
+app.command("schema", epilog=schema.EPILOG)(schema.schema)
 app.command("report", epilog=report.EPILOG)(report.report)
 app.command("estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command("check", epilog=check.EPILOG)(check.check)

@@ -22,20 +22,20 @@ PLACEHOLDERS = ("output_format", "examples")
 INPUT_KINDS = ("text", "texts", "contexts", "json")
 """One text; a list of texts; the retrieved contexts; any value."""
 _SCORE = "score"
-_BETTER = "better"
+BETTER = "better"
 HIGHER, LOWER = "higher", "lower"
 """Which scores are the good ones."""
-_REQUIRED = ("instructions", "inputs", "outputs", "scoring")
-_OPTIONAL = ("name", "description", _BETTER, "examples", "parameters", DECISIONS)
-_EXTENDING = ("name", "description", "outputs", "scoring", _BETTER, DECISIONS)
-_UNASKED = (_BETTER, DECISIONS)
+REQUIRED = ("instructions", "inputs", "outputs", "scoring")
+OPTIONAL = ("name", "description", BETTER, "examples", "parameters", DECISIONS)
+EXTENDING = ("name", "description", "outputs", "scoring", BETTER, DECISIONS)
+_UNASKED = (BETTER, DECISIONS)
 """Keys that change nothing of what is asked in a chat, nor a score."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _PLURALS = {"questions": "question", "predicted_answers": "answer", "answers": "answer"}
 """Haystack's examples name single inputs so."""
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
-_RESERVED = frozenset({"model", "messages", "response_format", "stream", "n", "tools", "functions", "timeout"})
+RESERVED = frozenset({"model", "messages", "response_format", "stream", "n", "tools", "functions", "timeout"})
 _DEPTH = 8
 
 
@@ -138,36 +138,42 @@ def read_definition(
     """
     if isinstance(source.value, dict) and "extends" in source.value:
         return _extended(source, default_name, folder, depth)
-    fields = checks.mapping(source, (), source.value, required=_REQUIRED, optional=_OPTIONAL)
+    fields = checks.mapping(source, (), source.value, required=REQUIRED, optional=OPTIONAL)
     inputs = _inputs(source, fields["inputs"])
     outputs = build_outputs(source, fields["outputs"], inputs)
-    examples = _examples(source, fields.get("examples") or [], inputs, outputs)
+    examples = _examples(source, _given(fields, "examples", []), inputs, outputs)
     return Definition(
         content={key: value for key, value in fields.items() if key not in _UNASKED},
         name=_name(source, fields.get("name", default_name)),
-        description=checks.text(source, ("description",), fields.get("description") or ""),
+        description=checks.text(source, ("description",), _given(fields, "description", "")),
         inputs=inputs,
         outputs=outputs,
         instructions=_instructions(source, fields["instructions"], inserts or {}, examples=bool(examples)),
         scoring=read_scoring(source, fields["scoring"], outputs),
         better=_better(source, fields, HIGHER),
         examples=examples,
-        parameters=_parameters(source, fields.get("parameters") or {}),
+        parameters=_parameters(source, _given(fields, "parameters", {})),
         inserts=inserts or {},
         decisions=read_decisions(source, fields[DECISIONS], outputs) if DECISIONS in fields else None,
     )
 
 
+def _given(fields: Mapping[str, object], key: str, default: object) -> object:
+    """The value of a key; the default where there is none, or nothing behind it."""
+    value = fields.get(key)
+    return default if value is None else value
+
+
 def _extended(source: Source, default_name: str, folder: Path, depth: int) -> Definition:
     """A definition that asks what another one asks, and makes something else of the reply."""
     given: dict[str, object] = source.value if isinstance(source.value, dict) else {}
-    if request := [key for key in given if key in (*_REQUIRED, *_OPTIONAL) and key not in _EXTENDING]:
+    if request := [key for key in given if key in (*REQUIRED, *OPTIONAL) and key not in EXTENDING]:
         source.fail(
             (request[0],),
             f"{request[0]!r} would change the request that this evaluator shares with {given['extends']!r}; copy that "
             "one instead and leave out 'extends'",
         )
-    fields = checks.mapping(source, (), source.value, required=("extends",), optional=_EXTENDING)
+    fields = checks.mapping(source, (), source.value, required=("extends",), optional=EXTENDING)
     if depth == _DEPTH:
         source.fail(("extends",), "evaluators extend each other without an end")
     name = checks.text(source, ("extends",), fields["extends"])
@@ -187,7 +193,7 @@ def _extended(source: Source, default_name: str, folder: Path, depth: int) -> De
         base,
         content={**base.content, **own},
         name=_name(source, fields.get("name", default_name)),
-        description=checks.text(source, ("description",), fields.get("description") or base.description),
+        description=checks.text(source, ("description",), _given(fields, "description", base.description)),
         outputs=outputs,
         scoring=scoring,
         better=_better(source, fields, base.better),
@@ -215,7 +221,7 @@ def _is_file(path: Path) -> bool:
 
 def _name(source: Source, value: object) -> str:
     name = checks.text(source, ("name",), value)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         whose = "" if isinstance(source.value, dict) and "name" in source.value else " (the file's; add name: NAME)"
         source.fail(
             ("name",), f"the name {name!r}{whose} may hold letters, digits, '_' and '-' and starts with a letter"
@@ -224,7 +230,7 @@ def _name(source: Source, value: object) -> str:
 
 
 def _better(source: Source, fields: Mapping[str, object], default: str) -> str:
-    return checks.choice(source, (_BETTER,), fields.get(_BETTER, default), (HIGHER, LOWER))
+    return checks.choice(source, (BETTER,), fields.get(BETTER, default), (HIGHER, LOWER))
 
 
 def _inputs(source: Source, value: object) -> dict[str, str]:
@@ -239,7 +245,7 @@ def _inputs(source: Source, value: object) -> dict[str, str]:
         source.fail(place, f"expected names, as [question, contexts], found {checks.kind_of(value)}")
     kinds = {name: checks.choice(source, (*place, name), kind, INPUT_KINDS) for name, kind in value.items()}
     for name, kind in kinds.items():
-        if not _INPUT.fullmatch(name):
+        if not INPUT.fullmatch(name):
             source.fail((*place, name), f"an input cannot be called {name!r}; choose letters, digits and '_'")
         if name == "id":
             source.fail(
@@ -324,7 +330,7 @@ def _parameters(source: Source, value: object) -> dict[str, object]:
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Raise DefinitionError for a request parameter that ctxrel sets itself, or that can mean nothing."""
     for name, value in parameters.items():
-        if name in _RESERVED:
+        if name in RESERVED:
             raise DefinitionError(f"the request parameter {name!r} is set by ctxrel itself")
         if name in ("max_tokens", "max_completion_tokens") and not (value is None or type(value) is int):
             raise DefinitionError(f"the request parameter {name!r} is a whole number, not {value!r}")

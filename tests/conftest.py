@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contracts import check_answer, check_files
 from hypothesis import HealthCheck, settings
 from servers.loopback import LoopbackServer
 
@@ -35,6 +36,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def files_as_published(tmp_path: Path) -> Iterator[None]:
+    """Whatever runs and people have written in a test's folder is what its published form says."""
+    yield
+    check_files(tmp_path)
+
+
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
     """An endpoint that judges by a hash of the sentences."""
@@ -55,6 +63,7 @@ def ctxrel() -> RunCommand:
             input=given, capture_output=True, timeout=timeout, check=False,
         )  # fmt: skip
         assert b"Traceback" not in done.stderr, done.stderr.decode()
+        check_answer([str(argument) for argument in arguments], done.stdout)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

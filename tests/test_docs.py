@@ -9,6 +9,7 @@ import pytest
 from conftest import RunCommand, read_rows
 from servers.loopback import MODEL, LoopbackServer, completion
 
+from ctxrel.cli.commands.forms import FORMS
 from ctxrel.cli.records.schemas import ROLES, Group, all_schemas
 from ctxrel.cli.reports import metrics
 from ctxrel.evaluators import JudgeOptions, load_evaluator
@@ -54,7 +55,7 @@ def test_arguments() -> None:
 
 def test_keys_and_kinds() -> None:
     """The tables hold exactly the keys, kinds and rules there are."""
-    keys = {*definitions._REQUIRED, *definitions._OPTIONAL, *definitions._EXTENDING, "extends"}
+    keys = {*definitions.REQUIRED, *definitions.OPTIONAL, *definitions.EXTENDING, "extends"}
     assert set(first_cells(EVALUATORS, "Keys")) == keys
     assert set(first_cells(EVALUATORS, "Inputs")) == set(INPUT_KINDS)
     assert set(first_cells(EVALUATORS, "Outputs")) == set(KINDS)
@@ -82,7 +83,17 @@ def test_decisions() -> None:
     (text,) = blocks(page, "yaml")
     Path("strict.yaml").write_text(text, encoding="utf-8")
     assert load_deciding_evaluator("./strict.yaml").name == "context_relevance_strict"
-    assert set(first_cells(page, "In the YAML")) == {*decisions._REQUIRED, *decisions._OPTIONAL}
+    assert set(first_cells(page, "In the YAML")) == {*decisions.REQUIRED, *decisions.OPTIONAL}
+
+
+def test_forms() -> None:
+    """The page names every form, and its line for editors is a comment that `prompts check` passes over."""
+    page = (DOCS / "schemas.md").read_text(encoding="utf-8")
+    named = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", " ".join(named)) == [*FORMS]
+    (line,) = blocks(page, "yaml")
+    Path("mine.yaml").write_text(line + "extends: context_relevance\nscoring: share\n", encoding="utf-8")
+    assert load_evaluator("mine.yaml").name == "mine"
 
 
 def test_parameters_of_a_model_file() -> None:

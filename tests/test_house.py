@@ -18,8 +18,17 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # From a room to those it may import, itself aside.
 ARROWS = {
     "cli": {"cli.commands", "cli.console", "cli.runs", "evaluators"},
-    "cli.commands": {"cli.console", "cli.health", "cli.runs", "cli.records", "cli.reports", "evaluators"},
+    "cli.commands": {
+        "cli.console",
+        "cli.contracts",
+        "cli.health",
+        "cli.runs",
+        "cli.records",
+        "cli.reports",
+        "evaluators",
+    },
     "cli.console": {"cli.runs", "evaluators"},
+    "cli.contracts": {"cli.runs", "evaluators"},
     "cli.reports": {"cli.runs", "cli.records", "cli.statistics", "evaluators"},
     "cli.runs": {"cli.records", "cli.statistics", "evaluators"},
     "cli.statistics": {"evaluators"},

@@ -5,6 +5,7 @@ from pathlib import Path
 from ...evaluators.definition import built_in_names
 from ...evaluators.judges.endpoint import DEFAULT_MODEL
 from ...evaluators.judges.named import NAMED
+from .forms import FORMS
 
 
 def complete_built_in(incomplete: str) -> list[str]:
@@ -21,6 +22,11 @@ def complete_model(incomplete: str) -> list[str]:
     """The usual model, the offline judge, and files that may be models."""
     names = [name for name in (DEFAULT_MODEL, *NAMED) if name.startswith(incomplete)]
     return names + _files(incomplete, "gguf")
+
+
+def complete_form(incomplete: str) -> list[str]:
+    """Names of files whose forms are known."""
+    return [name for name in FORMS if name.startswith(incomplete)]
 
 
 def _files(incomplete: str, *suffixes: str) -> list[str]:

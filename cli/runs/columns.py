@@ -11,7 +11,9 @@ from ...evaluators.replies import Usage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FIRST: ColumnTypes = {
+SCHEMA_VERSION = 1
+"""Of the forms of all files, written and read; another number where a reader of one could not read the next."""
+FIRST: ColumnTypes = {
     "index": Scalar.INTEGER,
     "id": Scalar.TEXT,
     "evaluator": Scalar.TEXT,
@@ -19,7 +21,7 @@ _FIRST: ColumnTypes = {
     "score": Scalar.NUMBER,
     "question": Scalar.TEXT,
 }
-_LAST: ColumnTypes = {
+LAST: ColumnTypes = {
     "model": Scalar.TEXT,
     "prompt": Scalar.TEXT,
     "repaired": Scalar.BOOLEAN,
@@ -39,7 +41,7 @@ _OPINION: ColumnTypes = {
     "cost": Scalar.NUMBER,
     "error": Scalar.TEXT,
 }
-_FURTHER: ColumnTypes = {
+FURTHER: ColumnTypes = {
     "opinions": [_OPINION],
     "majority": Scalar.NUMBER,
     "file": Scalar.TEXT,
@@ -60,7 +62,7 @@ def column_types(evaluators: Sequence[Evaluator], further: Sequence[str]) -> Col
         for name, kind in evaluator.column_types.items():
             owner = owners.setdefault(name, evaluator.name)
             outputs[name] = _common(outputs.get(name, kind), kind, name, (owner, evaluator.name))
-    return {**_FIRST, **outputs, **_LAST, **{name: _FURTHER[name] for name in further}}
+    return {**FIRST, **outputs, **LAST, **{name: FURTHER[name] for name in further}}
 
 
 def _common(one: ColumnType, other: ColumnType, name: str, owners: tuple[str, str]) -> ColumnType:
@@ -81,7 +83,8 @@ def arrow_schema(types: ColumnTypes) -> "pa.Schema":
     """The same as Arrow's schema; what can be of any type is JSON as text."""
     import pyarrow as pa  # noqa: PLC0415  # 0.15 s that JSON Lines need not pay
 
-    return pa.schema([pa.field(name, _arrow(kind)) for name, kind in types.items()])
+    fields = [pa.field(name, _arrow(kind)) for name, kind in types.items()]
+    return pa.schema(fields, metadata={"ctxrel.schema": str(SCHEMA_VERSION)})
 
 
 def _arrow(kind: ColumnType) -> "pa.DataType":

@@ -12,9 +12,12 @@ from ...evaluators.errors import BudgetReached, NotFinished, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.replies import Usage
 from ..records.sampling import Sample, Selection
+from .columns import SCHEMA_VERSION
 from .runner import Course, Interrupted
 
-SCHEMA_VERSION = 1
+STATUSES = ("complete", "interrupted", "budget", "pending", "failed")
+"""How a run can end."""
+_ENDED_BY = {Interrupted: "interrupted", BudgetReached: "budget", NotFinished: "pending"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +99,7 @@ def build_summary(course: Course, asker: Asker, setting: Setting, *, error: RunE
 def _status(error: RunError | None) -> str:
     if error is None:
         return "complete"
-    known = {Interrupted: "interrupted", BudgetReached: "budget", NotFinished: "pending"}
-    return known.get(type(error), "failed")
+    return _ENDED_BY.get(type(error), "failed")
 
 
 def add_batches(

@@ -18,8 +18,8 @@ EXAMPLE = '"localhost": {models: {my-model: {input: 0, output: 0}}}'
 """A price list in a line, for messages."""
 _DATED = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-20\d{6})$")
 _PREFIX = "models/"
-_RATES = ("input", "cached_input", "cache_write", "output")
-_MOST = 1e6
+RATES = ("input", "cached_input", "cache_write", "output")
+MOST = 1e6
 """USD for a million tokens; nothing costs a dollar for a token."""
 
 
@@ -84,7 +84,7 @@ def _joined(source: Source, place: Place, shared: Mapping[str, object], value: o
 
 
 def _price(source: Source, place: Place, value: Mapping[str, object]) -> Price:
-    rates = {name: _rate(source, (*place, name), value[name], _MOST) for name in _RATES if name in value}
+    rates = {name: _rate(source, (*place, name), value[name], MOST) for name in RATES if name in value}
     checked = _date(source, (*place, "checked"), value["checked"]) if "checked" in value else None
     return Price(
         input=rates["input"],

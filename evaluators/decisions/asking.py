@@ -21,9 +21,9 @@ MOST_QUESTIONS = 400
 PROBABILITIES = "statement_probabilities"
 """The column beside those of outputs that are about sentences."""
 NUMBER = "{{number}}"
-_PREDICATES, _INSTRUCTIONS, _THRESHOLD = "predicates", "instructions", "threshold"
-_REQUIRED = (_PREDICATES, _INSTRUCTIONS)
-_OPTIONAL = (_THRESHOLD,)
+PREDICATES, INSTRUCTIONS, THRESHOLD = "predicates", "instructions", "threshold"
+REQUIRED = (PREDICATES, INSTRUCTIONS)
+OPTIONAL = (THRESHOLD,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Decisions:
 
 def read_decisions(source: Source, value: object, outputs: Sequence[Output[Any]]) -> Decisions:
     """The decisions of a definition with these outputs. Raises DefinitionError."""
-    fields = checks.mapping(source, _PLACE, value, required=_REQUIRED, optional=_OPTIONAL)
+    fields = checks.mapping(source, _PLACE, value, required=REQUIRED, optional=OPTIONAL)
     for output in outputs:
         if output.kind not in ANSWERED:
             source.fail(
@@ -51,16 +51,16 @@ def read_decisions(source: Source, value: object, outputs: Sequence[Output[Any]]
                 f"only {', '.join(ANSWERED)}",
             )
     _refuse_collisions(source, outputs)
-    inside = (*_PLACE, _PREDICATES)
-    given = checks.mapping(source, inside, fields[_PREDICATES], required=[output.name for output in outputs])
-    instructions = checks.text(source, (*_PLACE, _INSTRUCTIONS), fields[_INSTRUCTIONS]).strip()
+    inside = (*_PLACE, PREDICATES)
+    given = checks.mapping(source, inside, fields[PREDICATES], required=[output.name for output in outputs])
+    instructions = checks.text(source, (*_PLACE, INSTRUCTIONS), fields[INSTRUCTIONS]).strip()
     if not instructions:
-        source.fail((*_PLACE, _INSTRUCTIONS), "the instructions are empty")
+        source.fail((*_PLACE, INSTRUCTIONS), "the instructions are empty")
     return Decisions(
         content=fields,
         instructions=instructions,
         predicates={output.name: _predicate(source, (*inside, output.name), given, output) for output in outputs},
-        threshold=_threshold(source, fields.get(_THRESHOLD, DEFAULT_THRESHOLD)),
+        threshold=_threshold(source, fields.get(THRESHOLD, DEFAULT_THRESHOLD)),
     )
 
 
@@ -68,9 +68,9 @@ def with_threshold(source: Source, value: object, base: Decisions | None) -> Dec
     """The decisions of an evaluator that extends another, whose requests it shares. Raises DefinitionError."""
     if base is None:
         source.fail(_PLACE, "the evaluator that is extended has no decisions")
-    fields = checks.mapping(source, _PLACE, value, required=(_THRESHOLD,))
-    threshold = _threshold(source, fields[_THRESHOLD])
-    return replace(base, content={**base.content, _THRESHOLD: threshold}, threshold=threshold)
+    fields = checks.mapping(source, _PLACE, value, required=(THRESHOLD,))
+    threshold = _threshold(source, fields[THRESHOLD])
+    return replace(base, content={**base.content, THRESHOLD: threshold}, threshold=threshold)
 
 
 def probability_column(name: str) -> str:
@@ -97,7 +97,7 @@ def _predicate(source: Source, place: Place, given: Mapping[str, object], output
 
 
 def _threshold(source: Source, value: object) -> float:
-    place = (*_PLACE, _THRESHOLD)
+    place = (*_PLACE, THRESHOLD)
     threshold = checks.number(source, place, value)
     if not 0 <= threshold <= 1:
         source.fail(place, f"expected a probability from 0 to 1, found {value!r}")

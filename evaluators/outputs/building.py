@@ -13,8 +13,8 @@ from .claims import ANSWER, EVIDENCE, SCORES, Claims
 from .output import Output, Range
 from .quotes import LOCATIONS, Quotes
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_ROW_KEYS = frozenset(
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+ROW_KEYS = frozenset(
     {
         "index", "id", "evaluator", "status", "question", "contexts", "model", "prompt", "repaired", "usage", "cost",
         "error", "requests", "file", "kept", "input", "opinions", "majority",
@@ -23,13 +23,13 @@ _ROW_KEYS = frozenset(
 """The other columns of a result row."""
 _ABOUT_CONTEXTS = ("citations", "quotes", "claims")
 _OWN = {"claims": (SCORES, EVIDENCE), "quotes": (LOCATIONS,)}
-_RELEVANT, _ALL = "relevant", "all"
+RELEVANT, ALL = "relevant", "all"
 _Options = Mapping[str, object]
 
 
 def _citations(source: Source, place: Place, options: _Options) -> Output[Any]:
-    report = checks.choice(source, (*place, "report"), options.get("report", _RELEVANT), (_RELEVANT, _ALL))
-    return Citations(str(place[-1]), report_all=report == _ALL)
+    report = checks.choice(source, (*place, "report"), options.get("report", RELEVANT), (RELEVANT, ALL))
+    return Citations(str(place[-1]), report_all=report == ALL)
 
 
 def _label(source: Source, place: Place, options: _Options) -> Output[Any]:
@@ -116,9 +116,9 @@ def build_outputs(source: Source, value: object, inputs: Mapping[str, str]) -> t
 
 def _build(source: Source, place: Place, spec: object) -> Output[Any]:
     name = str(place[-1])
-    if name in _ROW_KEYS:
+    if name in ROW_KEYS:
         source.fail(place, f"an output cannot be called {name!r}: every row has a column of that name already")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         source.fail(place, f"an output cannot be called {name!r}; choose letters, digits and '_'")
     options = {"kind": spec} if isinstance(spec, str) else spec
     if not isinstance(options, dict) or "kind" not in options:

@@ -165,7 +165,9 @@ def test_folders(ctxrel: RunCommand, write_log: WriteLog) -> None:
     assert found["warnings"] == ["the inputs differ: other records, contexts or answers, or another order"]
     assert found["cost"] == {"before": 0, "after": 0}
     summary = json.loads(Path("b/summary.json").read_text())
-    Path("b/summary.json").write_text(json.dumps({**summary, "status": "interrupted", "cost": {"total": 0.5}}))
+    Path("b/summary.json").write_text(
+        json.dumps({**summary, "status": "interrupted", "cost": {**summary["cost"], "total": 0.5}})
+    )
     again = json.loads(ctxrel("compare", "a", "b/results.jsonl", "--json").stdout)["comparisons"][0]
     assert again["warnings"][-1] == "the run in b/results.jsonl is interrupted, not complete"
     assert again["cost"]["after"] == 0.5

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Record, RunCommand, read_rows, read_summary
+from judged import row as made_up_row
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, completion, judge_by_hash
 
 from ctxrel.cli.runs import table as tables
@@ -274,7 +275,7 @@ def test_a_run_that_is_stopped(
 
 
 def row_of(index: int) -> bytes:
-    return json.dumps({"index": index, "id": "x" * 100}).encode() + b"\n"
+    return json.dumps(made_up_row(index, 1, id="x" * 100, repaired=False, cost=None)).encode() + b"\n"
 
 
 def test_row_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

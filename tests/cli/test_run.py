@@ -20,7 +20,7 @@ from conftest import Record, RunCommand, read_rows, read_summary, wait_until_it_
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite, completion, error, judge_by_hash
 
 from ctxrel.evaluators import load_evaluator
-from ctxrel.evaluators.outputs.building import _ROW_KEYS
+from ctxrel.evaluators.outputs.building import ROW_KEYS
 
 WriteLog = Callable[..., Path]
 
@@ -190,7 +190,7 @@ def test_no_output_can_take_a_columns_name(ctxrel: RunCommand, write_log: WriteL
     ctxrel("run", write_log(records(1)), "-m", "offline")
     (row,) = read_rows(tmp_path / "log.ctxrel")
     sometimes = {"requests", "file", "kept", "input", "opinions", "majority"}
-    assert row.keys() - {"relevant_statements", "score"} == _ROW_KEYS - sometimes
+    assert row.keys() - {"relevant_statements", "score"} == ROW_KEYS - sometimes
 
 
 def test_rows_in_order_whatever_the_answers_take(

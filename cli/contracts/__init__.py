@@ -1,0 +1,1 @@
+"""What files hold, as JSON Schemas: those that are written and those that people write."""
