@@ -1,11 +1,15 @@
-"""The actor that Ray Data hands batches to."""
+"""The actors of a run: those that Ray Data hands batches to, and the one that coordinates them."""
 
 from typing import Any, cast
 
 import pyarrow as pa
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from ...evaluators.costs.budget import Budget
+from .coordinator import Coordinator
 from .ray_files import records_of, table_of
+from .shares import Amounts
 from .worker import Assignment, Meeting, Worker
 
 
@@ -30,3 +34,10 @@ class _Remote:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as above
         return getattr(self._handle, name).remote
+
+
+def start_coordinator(total: Amounts, budget: Budget) -> Any:  # noqa: ANN401  # Ray's handle
+    """The coordinator, on the driver's node: without that there is no run, and any other may die on the way."""
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    actor = ray.remote(num_cpus=0, max_concurrency=10_000, scheduling_strategy=here)(Coordinator)
+    return actor.remote(total, budget)

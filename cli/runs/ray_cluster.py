@@ -31,7 +31,7 @@ def cluster(address: str | None) -> Iterator[None]:
         with _native_words_unheard():
             ray.init(address=address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **own)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise RunError(f"no Ray {where}: {_reason(error)}") from None
+        raise RunError(f"no Ray {where}: {_reason(error, address)}") from None
     try:
         yield
     finally:
@@ -58,7 +58,7 @@ def _native_words_unheard() -> Iterator[None]:
         os.close(kept)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, address: str | None) -> str:
     """What Ray says, in a sentence, and what to do about it."""
     text = str(error)
     if isinstance(error, ray.exceptions.AuthenticationError) or text.startswith("Failed to connect to Ray cluster"):
@@ -70,4 +70,5 @@ def _reason(error: Exception) -> str:
         there, here = (f"Ray {of_ray} with Python {of_python}" for of_ray, of_python in versions)
         return f"{there} runs there, and {here} here; install the same versions on all machines"
     said = next(iter(text.splitlines()), type(error).__name__).partition(". ")[0]
-    return f"{said}; start one with `ray start`, or leave out --ray-address for a Ray of the run's own"
+    hint = "; start one with `ray start`, or leave out --ray-address for a Ray of the run's own" if address else ""
+    return f"{said}{hint}"

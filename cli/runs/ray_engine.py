@@ -18,11 +18,11 @@ from ...evaluators.errors import CtxrelError, InputError, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Api
 from ...evaluators.judges.growth import MOST
-from .coordinator import Coordinator, Progress
+from .coordinator import Progress
 from .folder import PARTS, remove, remove_summary
 from .plan import DEFAULT_TIMEOUT, Plan, Reporter
 from .pricing import settle
-from .ray_actor import Judge
+from .ray_actor import Judge, start_coordinator
 from .ray_cluster import cluster
 from .ray_files import BATCH, LogSource, RowsSink, counted, name_files
 from .runner import Course, Interrupted, nothing_but_failures, population_of, strata_of
@@ -133,7 +133,7 @@ class _Engine:
         options = self._plan.options
         total = Amounts(options.concurrency, options.rpm, options.tpm)
         budget = Budget(self._plan.tariff, options.caps, earlier=self._asker.budget.spent)
-        self._coordinator = ray.remote(num_cpus=0, max_concurrency=10_000)(Coordinator).remote(total, budget)
+        self._coordinator = start_coordinator(total, budget)
         workers = self._workers()
         sink = RowsSink(part.resolve(), self._plan.columns or {})
         error: RunError | None = None

@@ -4,6 +4,7 @@ import asyncio
 import random
 import threading
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from ctxrel.cli.records.paths import FieldPath
 from ctxrel.cli.records.pieces import pieces_of
 from ctxrel.cli.records.sampling import Selection
 from ctxrel.cli.records.where import parse_condition
+from ctxrel.cli.runs import engine
 from ctxrel.cli.runs.gate import Gate
 from ctxrel.cli.runs.packed import pack, unpack
 from ctxrel.cli.runs.shares import Amounts, Dealer
@@ -25,7 +27,7 @@ from ctxrel.cli.runs.store import Store
 from ctxrel.cli.runs.survey import survey
 from ctxrel.cli.runs.suspects import GROUP, Suspects
 from ctxrel.cli.runs.worker_store import WorkerStore, merge_stores, store_of
-from ctxrel.evaluators.errors import Failure, FailureKind
+from ctxrel.evaluators.errors import Failure, FailureKind, UsageError
 from ctxrel.evaluators.replies import Reply, Usage
 
 WriteLog = Callable[..., Path]
@@ -248,3 +250,18 @@ def test_options_of_another_engine(ctxrel: RunCommand, write_log: WriteLog, argu
     done = ctxrel("run", write_log(records(1)), "-m", "offline", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("package", ["ray", "pandas"])
+def test_missing_package(monkeypatch: pytest.MonkeyPatch, write_log: WriteLog, tmp_path: Path, package: str) -> None:
+    """Without Ray, or with Ray alone, what is missing is named before anything is written."""
+
+    def installed(name: str) -> str:
+        if name == package:
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(engine, "version", installed)
+    log = open_log([str(write_log(records(1)))], Fields(), NEEDS)
+    with pytest.raises(UsageError, match=rf"needs the package {package}; pip install 'ctxrel\[ray\]'"):
+        engine.check_engine(engine.Engine.RAY, folder=tmp_path, log=log, local=None)

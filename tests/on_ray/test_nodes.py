@@ -24,7 +24,7 @@ def test_node_killed(
     kill = threading.Lock()
 
     def script(seen: Seen) -> Answer:
-        if len(server.seen) >= 500 and kill.acquire(blocking=False):
+        if len(server.seen) >= 200 and kill.acquire(blocking=False):
             os.killpg(node.pid, signal.SIGKILL)
         return Answer(body=judge_by_hash(seen).body, delay=0.02)
 

@@ -4,6 +4,7 @@
 """
 
 import ast
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_settings() -> None:
     assert isinstance(deployment, ast.Dict)
     assert keys(deployment) <= fields_of(ray_source("serve", "_private", "config.py"), "DeploymentConfig")
     assert keys(deployment.values[0]) <= fields_of(ray_source("serve", "config.py"), "AutoscalingConfig")
+
+
+def test_commands() -> None:
+    """Ray's commands have the options that the recipe gives them."""
+    text = DOCS.read_text(encoding="utf-8")
+    assert "\nserve start --http-host 0.0.0.0 " in text
+    assert "\nserve run serve_judge:app " in text
+    commands = {node.name: node for node in ray_source("serve", "scripts.py").body if isinstance(node, ast.FunctionDef)}
+    assert "http_host" in [argument.arg for argument in commands["start"].args.args]
+    assert "config_or_import_path" in [argument.arg for argument in commands["run"].args.args]
+    assert "llm" in (metadata("ray").get_all("Provides-Extra") or [])
 
 
 def keys(node: ast.expr) -> set[str]:
