@@ -67,6 +67,7 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
     ("old", "new", "said"),
     [
         ("scoring: any", "scoring: al", "mine.yaml:5: 'al' is none of: any, share, mean, value, none"),
+        ("scoring: any", "scoring: any\nbetter: low", "mine.yaml:6: 'low' is none of: higher, lower"),
         ("scoring: any", "scorring: any", "mine.yaml:5: unknown key 'scorring'; did you mean 'scoring'?"),
         ("scoring: any\n", "", "mine.yaml:1: the key 'scoring' is missing"),
         ("scoring: any", "scoring: any\nscoring: share", "mine.yaml:6: the key 'scoring' stands twice"),
