@@ -35,7 +35,7 @@ def read_table(name: str, open_: Open) -> Iterator[Row]:
     """The rows of a file, whatever stands between its cells. Raises InputError."""
     with open_() as stream:
         head = stream.read(_HEAD)
-    if is_utf16(head):
+    if is_utf16(head[:4]):  # further on a cell may hold NUL
         raise InputError(f"{name}:1: no UTF-8 text; save the log as UTF-8")
     yield from read_delimited(name, open_, delimiter=header_of(head)[0])
 

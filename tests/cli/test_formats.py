@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import RunCommand, read_rows
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctxrel.cli.records import Fields, open_log
@@ -126,6 +126,7 @@ def test_forms(form: str) -> None:
 
 
 @settings(max_examples=40)
+@example([{"id": "0", "question": "q\0?", "contexts": []}])
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -292,7 +293,7 @@ def test_a_broken_row_spoils_its_record_alone() -> None:
     spoilt, good = read(write(LONG + rows, "log.csv"))
     assert spoilt.problem == "log.csv:3: 3 cells, the header has 6; is a quote missing?"
     assert good.contexts == ("four",)
-    torn = "log.csv:3: 1 cells, the header has 6; is a quote missing?"
+    torn = "log.csv:3: 1 cell, the header has 6; is a quote missing?"
     between = read(write(LONG + "a,q?,1,[1],one,A\nb\nb,r?,1,[1],four,C\nc,s?,1,[1],five,D\n", "log.csv"))
     assert [record.problem for record in between] == [torn, torn, None]
 
