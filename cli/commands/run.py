@@ -11,8 +11,7 @@ from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..records.carrying import Carrying
 from ..records.paths import FieldPath
 from ..reports.files import ReportFiles
-from ..runs.engine import Engine
-from ..runs.folder import Format
+from ..runs.engine import Engine, results_format
 from ..runs.gates import MAX_ERRORS, GateOn
 from ..runs.job import Ending, carry_out
 from ..runs.opinions.telling import NOT_COUNTED, stability_lines
@@ -29,7 +28,7 @@ def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
-    format_: opt.Format = Format.JSONL,
+    format_: opt.Format = None,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     model: opt.Model = DEFAULT_MODEL,
     api: opt.Service = Api.CHAT,
@@ -107,7 +106,7 @@ def run(
             records,
         ),
         output=output,
-        format=format_,
+        format=results_format(engine, format_),
         store=store,
         raise_on_failure=raise_on_failure,
         timeout=timeout,

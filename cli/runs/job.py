@@ -96,12 +96,8 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
     )
     live = _make_judging(plan, asker, store)
     opinions = _make_opinions(plan, live, store, reporter)
-    before = (
-        options.engine is Engine.LOCAL
-        and folder
-        and await finished_before(
-            folder, store, plan.log, same, options.format.file, failures_allowed=not options.raise_on_failure
-        )
+    before = folder and await finished_before(
+        folder, store, plan.log, same, plan.results, failures_allowed=not options.raise_on_failure
     )
     error = None
     if before:
@@ -114,7 +110,7 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
 
         finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
         error = _advised(finished.error, plan)
-        setting = make_setting(results=finished.results, results_hash=None)
+        setting = make_setting(results=finished.results, results_hash=finished.results_hash)
         summary = build_summary(finished.course, asker, setting, error=error)
         summary |= finished.account(summary["judge"])
     else:
