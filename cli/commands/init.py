@@ -55,7 +55,10 @@ def _default(parameter: Any) -> str:  # noqa: ANN401  # as above
     """The default as TOML; where there is none, what stands for a value."""
     default = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
     if default is None:
-        if kind_of(parameter) in (int, float):
+        kind = kind_of(parameter)
+        if kind in (int, float):
             return str(parameter.metavar)
+        if issubclass(kind, Enum):
+            return json.dumps(next(iter(kind)).value)
         default = [parameter.metavar] if parameter.multiple else parameter.metavar
     return json.dumps(default, ensure_ascii=False)

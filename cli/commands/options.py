@@ -33,7 +33,13 @@ Output = Annotated[
         help="Folder of the run, <input stem>.ctxrel by default; - streams rows to standard output.",
     ),
 ]
-Format = Annotated[ResultsFormat, typer.Option("--format", help="Format of the results in the folder.")]
+Format = Annotated[
+    ResultsFormat | None,
+    typer.Option(
+        "--format",
+        help="Format of the results in the folder; jsonl by default, with --engine ray always parquet.",
+    ),
+]
 Evaluators = Annotated[
     list[str],
     typer.Option(

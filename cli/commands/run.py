@@ -8,7 +8,8 @@ from ...evaluators.errors import GateNotMet
 from ...evaluators.judges.named import NAMED
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
 from ..reports.files import ReportFiles
-from ..runs.folder import REPORT, Format, outdated_report
+from ..runs.engine import results_format
+from ..runs.folder import REPORT, outdated_report
 from ..runs.job import Ending, carry_out
 from ..runs.opinions.telling import NOT_COUNTED, stability_lines
 from ..runs.plan import RunOptions, plan_run
@@ -26,7 +27,7 @@ def run(
     inputs: opt.Inputs,
     *,
     output: opt.Output = None,
-    format_: opt.Format = Format.JSONL,
+    format_: opt.Format = None,
     evaluator: opt.Evaluators = ["context_relevance"],  # noqa: B006  # typer copies it
     judge: groups.JudgeOptions,
     api_key_env: opt.ApiKeyEnv = "OPENAI_API_KEY",
@@ -66,7 +67,7 @@ def run(
         concurrency=requests.concurrency,
         fields=log.parse(),
         output=output,
-        format=format_,
+        format=results_format(engines.engine, format_),
         store=store,
         raise_on_failure=raise_on_failure,
         timeout=patience.timeout,

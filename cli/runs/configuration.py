@@ -3,8 +3,6 @@
 from ...evaluators.judges.judge import Judge
 from ..records.addresses import shown
 from ..records.source import printable
-from .engine import Engine
-from .folder import Format
 from .plan import Plan
 
 
@@ -44,7 +42,7 @@ def configuration(plan: Plan, judge: Judge) -> dict[str, object]:
         **options.gates.describe(),
         **options.wanted.describe(),
         "output": printable(plan.folder) if plan.folder else None,
-        "format": Format.PARQUET if options.engine is Engine.RAY else options.format,
+        "format": options.format,
         "store": printable(plan.store) if plan.store else None,
         "raise_on_failure": options.raise_on_failure,
         "timeout": endpoint.timeout if endpoint else None,

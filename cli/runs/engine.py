@@ -9,6 +9,7 @@ from pathlib import Path
 from ...evaluators.errors import UsageError
 from ...evaluators.judges.llamacpp import LocalModel
 from ..records import Log
+from .folder import Format
 
 _RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to its makers
@@ -25,6 +26,18 @@ class Engine(StrEnum):
 
     LOCAL = "local"
     RAY = "ray"
+
+
+def results_format(engine: Engine, given: Format | None) -> Format:
+    """The format of the rows, where the user has `given` one or not. Raises UsageError for one the engine has not."""
+    if engine is Engine.LOCAL:
+        return given or Format.JSONL
+    if given is Format.JSONL:
+        raise UsageError(
+            "--engine ray writes a folder of Parquet files, each by a process of its own; leave out --format jsonl, or "
+            "--engine ray"
+        )
+    return Format.PARQUET
 
 
 def check_engine(engine: Engine, *, folder: Path | None, log: Log, local: LocalModel | None) -> None:

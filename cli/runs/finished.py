@@ -76,7 +76,7 @@ async def finished_before(
 
     That is so where the setting is the same, no record failed that could be asked about again, results and store are
     the ones of that run, and the log, no pipe, reads as it did. Only where all of the rest is so the log is read.
-    `results` is the name of the file that would hold the rows.
+    `results` is the name of the file, or of the folder of files, that would hold the rows.
     """
     if log.size is None:  # what a pipe holds can be read only once
         return None
@@ -88,7 +88,7 @@ async def finished_before(
         return None
     if any(_errors(block) - allowed for block in summary["evaluators"].values()):
         return None
-    if not store.knows_results(summary["results_hash"]) or _hash_of(folder / results) != summary["results_hash"]:
+    if not store.knows_results(summary["results_hash"]) or hash_of(folder / results) != summary["results_hash"]:
         return None
     hashes = await _read(log.records())
     before = Hashes(summary["input"]["fingerprint"], summary["input"]["ids"])
@@ -139,12 +139,14 @@ def _fits(value: object, shape: object) -> bool:
     return type(value) is shape
 
 
-def _hash_of(path: Path) -> str | None:
+def hash_of(path: Path) -> str | None:
+    """Of a file of rows, or of all files in a folder of them; None where they cannot be read."""
     found = blake2b(digest_size=16)
     try:
-        with path.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                found.update(chunk)
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            with file.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    found.update(chunk)
     except OSError:
         return None
     return found.hexdigest()

@@ -107,10 +107,10 @@ async def _run(plan: Plan, store: Store, reporter: Reporter) -> Ending:
 
 async def _finished_before(plan: Plan, store: Store, same: str) -> dict[str, Any] | None:
     """The summary of a run whose results stand, None where there is none."""
-    if plan.options.engine is not Engine.LOCAL or plan.folder is None:
+    if plan.folder is None:
         return None
     allowed = not plan.options.raise_on_failure
-    return await finished_before(plan.folder, store, plan.log, same, plan.options.format.file, failures_allowed=allowed)
+    return await finished_before(plan.folder, store, plan.log, same, plan.results, failures_allowed=allowed)
 
 
 async def _run_on_ray(
@@ -126,7 +126,7 @@ async def _run_on_ray(
 
     finished = await judge_on_ray(plan, asker, store, reporter, started.timestamp())
     error = _advised(finished.error, plan)
-    setting = make_setting(results=finished.results, results_hash=None)
+    setting = make_setting(results=finished.results, results_hash=finished.results_hash)
     summary = build_summary(finished.course, asker, setting, error=error)
     keep_experience(plan, finished.progress.experience, store)
     return Account(summary | finished.account(summary["judge"]), error)

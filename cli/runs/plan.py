@@ -33,7 +33,7 @@ from ..records.sampling import Selection
 from .batching.progress import Counts
 from .columns import column_types
 from .engine import Engine, check_engine
-from .folder import DEFAULT_STORE, STDOUT, Format, check_folder, expanded, output_folder
+from .folder import DEFAULT_STORE, PARTS, STDOUT, Format, check_folder, expanded, output_folder
 from .gates import USUAL_GATES, Gates
 from .opinions.second import Second, find_second
 from .opinions.wanted import NONE_WANTED, Wanted, check_wanted
@@ -137,6 +137,11 @@ class Plan:
         return self.folder / DEFAULT_STORE if self.folder else None
 
     @property
+    def results(self) -> str:
+        """The name of the file, or of the folder of files, that holds the rows of a complete run."""
+        return PARTS if self.options.engine is Engine.RAY else self.options.format.file
+
+    @property
     def alone(self) -> bool:
         """Whether the store stands in the run's own folder, so that no other output is meant to use it."""
         return self.folder is not None and self.store == self.folder / DEFAULT_STORE
@@ -215,7 +220,7 @@ def _column_types(
     options: RunOptions, evaluators: Sequence[Evaluator], log: Log, folder: Path | None
 ) -> ColumnTypes | None:
     """The columns of a table's rows, None for JSON Lines. Raises UsageError."""
-    if options.format is Format.JSONL and options.engine is Engine.LOCAL:
+    if options.format is Format.JSONL:
         return None
     if folder is None:
         raise UsageError("Parquet cannot be streamed; name a folder with --output, or write --format jsonl")

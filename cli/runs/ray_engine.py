@@ -17,16 +17,17 @@ from ...evaluators.costs.budget import Budget
 from ...evaluators.errors import CtxrelError, InputError, RunError
 from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Api
-from ...evaluators.judges.growth import MOST
 from .coordinator import Progress
+from .finished import hash_of
 from .folder import PARTS, remove, remove_summary
 from .plan import DEFAULT_TIMEOUT, Plan, Reporter
 from .pricing import settle
 from .ray_actor import Judge, start_coordinator
 from .ray_cluster import cluster
-from .ray_files import BATCH, LogSource, RowsSink, counted, name_files
+from .ray_files import LogSource, RowsSink, counted, name_files
 from .runner import Course, Interrupted, nothing_but_failures, population_of, strata_of
 from .shares import Amounts
+from .sizing import Sizes, sizes_for
 from .store import Store
 from .survey import Survey, survey
 from .tally import Tally
@@ -66,6 +67,8 @@ class Finished:
     error: RunError | None
     results: str
     """The folder of the rows, in the run's."""
+    results_hash: str | None = None
+    """Of all rows, where they are complete and no record was given up that killed its workers."""
     progress: Progress = field(default_factory=Progress)
     workers: int = 0
     fixed: bool = False
@@ -104,7 +107,7 @@ async def judge_on_ray(plan: Plan, asker: Asker, store: Store, reporter: Reporte
             finished = await _Engine(plan, found, asker, store, reporter, Run(started, plan.output)).run()
     except (InputError, RunError) as error:
         told = error if isinstance(error, RunError) else RunError(str(error))
-        return Finished(course=Course(tallies={}), error=told, results=_PART)
+        return Finished(course=Course(tallies=_tallies(plan)), error=told, results=_PART)
     finally:
         merge_stores(folder / STORES, run_store)
     settle(asker, store, started)
@@ -135,10 +138,11 @@ class _Engine:
         budget = Budget(self._plan.tariff, options.caps, earlier=self._asker.budget.spent)
         self._coordinator = start_coordinator(total, budget)
         workers = self._workers()
-        sink = RowsSink(part.resolve(), self._plan.columns or {})
+        sizes = sizes_for(self._found.records, self._plan.log.size or 0, workers, options.concurrency)
+        sink = RowsSink(part.resolve(), self._plan.columns or {}, sizes.batch)
         error: RunError | None = None
         async with self._signals():
-            job = asyncio.create_task(asyncio.to_thread(self._carry_out, self._assignment(), sink, workers))
+            job = asyncio.create_task(asyncio.to_thread(self._carry_out, self._assignment(), sink, workers, sizes))
             job.add_done_callback(_looked_at)
             try:
                 await self._watch(job)
@@ -158,15 +162,18 @@ class _Engine:
             )
         if self._signalled:
             error = Interrupted(self._signalled)
-        results = _PART
+        results, results_hash = _PART, None
         error = error or nothing_but_failures(course, _PART)
         if not error:
             course.hashes = self._found.hashes
             results = self._publish(part)
+            if not (progress.starts > workers and course.failed):
+                results_hash = await asyncio.to_thread(hash_of, part.parent / results)
         return Finished(
             course=course,
             error=error,
             results=results,
+            results_hash=results_hash,
             progress=progress,
             workers=workers,
             fixed=options.concurrency is not None,
@@ -178,7 +185,7 @@ class _Engine:
         wanted = self._plan.options.ray_workers or max(1, cpus)
         return min(wanted, self._plan.options.concurrency or wanted)
 
-    def _carry_out(self, assignment: Assignment, sink: RowsSink, workers: int) -> None:
+    def _carry_out(self, assignment: Assignment, sink: RowsSink, workers: int, sizes: Sizes) -> None:
         """Read, judge and write; returns when all is written."""
         context = DataContext.get_current()
         context.enable_progress_bars = False
@@ -186,11 +193,10 @@ class _Engine:
         context.max_errored_blocks = 0
         context.target_max_block_size = _NO_MORE_THAN_A_ROW
         coordinator = self._coordinator
-        source = LogSource(self._found.pieces, partial(_has_ended, coordinator))
+        source = LogSource(self._found.pieces, sizes.batch, partial(_has_ended, coordinator))
         data = ray.data.read_datasource(
             source, override_num_blocks=max(1, len(self._found.pieces)), num_cpus=_TASK_CPUS
         )
-        at_once = self._batches_at_once(workers)
         with warnings.catch_warnings():
             # Of few blocks for many workers, and of the bounds of retries, for which there are no newer names yet.
             warnings.simplefilter("ignore")
@@ -202,18 +208,13 @@ class _Engine:
                 zero_copy_batch=True,
                 compute=ActorPoolStrategy(
                     size=workers,
-                    max_concurrent_calls_per_actor=at_once,
-                    max_tasks_in_flight_per_actor=at_once + 1,
+                    max_concurrent_calls_per_actor=sizes.at_once,
+                    max_tasks_in_flight_per_actor=sizes.at_once + 1,
                 ),
                 num_cpus=_WORKER_CPUS,
                 max_restarts=_RESTARTS,
                 max_task_retries=_RETRIES,
             ).write_datasink(sink, ray_remote_args={"num_cpus": _TASK_CPUS})
-
-    def _batches_at_once(self, workers: int) -> int:
-        """Twice as many records as a worker can have in flight, and one batch more."""
-        slots = -(-(self._plan.options.concurrency or MOST * workers) // workers)
-        return min(16, 1 + -(-2 * slots // BATCH))
 
     def _assignment(self) -> Assignment:
         plan, options = self._plan, self._plan.options
@@ -284,10 +285,7 @@ class _Engine:
     def _count(self, part: Path, sink: RowsSink) -> Course:
         """The course of the run by its rows, in the order in which one process counts them."""
         plan = self._plan
-        log = plan.log
-        population, strata = population_of(log), strata_of(log)
-        tallies = {each.name: Tally(each, population=population, strata=strata) for each in plan.evaluators}
-        course = Course(tallies=tallies, records=self._found.records)
+        course = Course(tallies=_tallies(plan), records=self._found.records)
         for rank, row in counted(part, sink.written, plan.tariff):
             course.add(plan.evaluators[rank].name, row.outcome, cluster=row.cluster, stratum=row.stratum)
             self._asker.budget.bill.saved_by_store += row.outcome.saved
@@ -321,6 +319,11 @@ class _Engine:
         else:
             self._signalled = number
             self._coordinator.end.remote(RunError(f"stopped by {number.name}"))
+
+
+def _tallies(plan: Plan) -> dict[str, Tally]:
+    population, strata = population_of(plan.log), strata_of(plan.log)
+    return {each.name: Tally(each, population=population, strata=strata) for each in plan.evaluators}
 
 
 def _looked_at(job: "asyncio.Task[None]") -> None:

@@ -26,9 +26,7 @@ from .table import ResultsTable
 if TYPE_CHECKING:
     from ray.data._internal.execution.interfaces import TaskContext
 
-BATCH = 64
-"""Records that a worker is handed at once."""
-_BATCHES_PER_FILE = 320
+_RECORDS_PER_FILE = 20_480
 _ASK_SECONDS = 1.0
 # A batch is a single row of Ray's: it is never divided, so that a task which is tried again gives as many blocks.
 _RECORDS: dict[str, pa.DataType] = {"records": pa.list_(pa.binary())}
@@ -43,9 +41,11 @@ _LINES: dict[str, pa.DataType] = {
 class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked at
     """A log as Ray Data's source: a reader for each file, and a block for each batch of records."""
 
-    def __init__(self, pieces: Sequence[Piece], ended: Callable[[], bool]) -> None:
+    def __init__(self, pieces: Sequence[Piece], batch: int, ended: Callable[[], bool]) -> None:
+        """`batch` is how many records a worker is handed at once."""
         super().__init__()
         self._pieces = pieces
+        self._batch = batch
         self._ended = ended
 
     def get_name(self) -> str:
@@ -64,14 +64,14 @@ class LogSource(Datasource):  # type: ignore[misc]  # Ray's types are not looked
     ) -> list[ReadTask]:
         """A task for each file."""
         unknown = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
-        return [ReadTask(partial(_read, piece, self._ended), unknown) for piece in self._pieces]
+        return [ReadTask(partial(_read, piece, self._batch, self._ended), unknown) for piece in self._pieces]
 
 
-def _read(piece: Piece, ended: Callable[[], bool]) -> Iterator[pa.Table]:
+def _read(piece: Piece, size: int, ended: Callable[[], bool]) -> Iterator[pa.Table]:
     """The records of a file, until the run is to end."""
     records = map(pack, piece.records())
     asked = time.monotonic()
-    while batch := list(islice(records, BATCH)):
+    while batch := list(islice(records, size)):
         yield pa.Table.from_pydict({"records": [batch]}, schema=pa.schema(_RECORDS))
         if time.monotonic() - asked > _ASK_SECONDS:
             if ended():
@@ -108,8 +108,10 @@ class Written(NamedTuple):
 class RowsSink(Datasink):  # type: ignore[misc]  # as above
     """A folder of Parquet files, each in the order of the records; together they are in any order."""
 
-    def __init__(self, folder: Path, types: ColumnTypes) -> None:
+    def __init__(self, folder: Path, types: ColumnTypes, batch: int) -> None:
+        """`batch` is how many records come in a batch."""
         self.written: list[Written] = []
+        self._batches = -(-_RECORDS_PER_FILE // batch)
         self._types = types
         self._folder = folder
 
@@ -120,7 +122,7 @@ class RowsSink(Datasink):  # type: ignore[misc]  # as above
     @property
     def min_rows_per_write(self) -> int:
         """Batches that a file has, but for the last one."""
-        return _BATCHES_PER_FILE
+        return self._batches
 
     def write(self, blocks: Iterable[Any], ctx: "TaskContext") -> Written | None:  # noqa: ARG002  # Ray's signature
         """Write a file; a task that is tried again leaves an earlier one, which is not among those `written`."""

@@ -128,7 +128,9 @@ def summary_again(before: Mapping[str, Any], asker: Asker, setting: Setting) -> 
     now = build_summary(Course(tallies={}), asker, setting, error=None)
     requests = before["requests"]
     reused = {**requests, "sent": 0, "reused": requests["sent"] + requests["reused"], "failed": {}}
-    same = {name: before[name] for name in ("results", "results_hash", "evaluators", "input")}
+    same = {
+        name: before[name] for name in ("results", "results_hash", "evaluators", "input", "engine") if name in before
+    }
     judge: Any = now["judge"]
     cost = _cost_again(now["cost"], before.get("cost"))
     return {**now, **same, "judge": {**judge, "models": before["judge"]["models"]}, "requests": reused, "cost": cost}

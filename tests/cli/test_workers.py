@@ -20,9 +20,13 @@ from ctxrel.cli.records.pieces import pieces_of
 from ctxrel.cli.records.sampling import Selection
 from ctxrel.cli.records.where import parse_condition
 from ctxrel.cli.runs import engine
+from ctxrel.cli.runs.engine import Engine, results_format
+from ctxrel.cli.runs.finished import hash_of
+from ctxrel.cli.runs.folder import Format
 from ctxrel.cli.runs.gate import Gate
 from ctxrel.cli.runs.packed import pack, unpack
 from ctxrel.cli.runs.shares import Amounts, Dealer
+from ctxrel.cli.runs.sizing import sizes_for
 from ctxrel.cli.runs.store import Store
 from ctxrel.cli.runs.survey import survey
 from ctxrel.cli.runs.suspects import GROUP, Suspects
@@ -265,3 +269,48 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch, write_log: WriteLog, t
     log = open_log([str(write_log(records(1)))], Fields(), NEEDS)
     with pytest.raises(UsageError, match=rf"needs the package {package}; pip install 'ctxrel\[ray\]'"):
         engine.check_engine(engine.Engine.RAY, folder=tmp_path, log=log, local=None)
+
+
+@pytest.mark.parametrize("where", ["option", "config"])
+def test_ray_writes_parquet(ctxrel: RunCommand, write_log: WriteLog, tmp_path: Path, where: str) -> None:
+    """JSON Lines, asked for in so many words, are refused; by default the engine decides."""
+    (tmp_path / "ctxrel.toml").write_text('[run]\nformat = "jsonl"\n' if where == "config" else "", encoding="utf-8")
+    asked = ["--format", "jsonl"] if where == "option" else []
+    done = ctxrel("run", write_log(records(1)), "-m", "offline", "--engine", "ray", *asked)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "ctxrel: --engine ray writes a folder of Parquet files, each by a process of its own; "
+        "leave out --format jsonl, or --engine ray"
+    )
+    assert not (tmp_path / "log.ctxrel").exists()
+    assert results_format(Engine.RAY, None) is results_format(Engine.RAY, Format.PARQUET) is Format.PARQUET
+    assert results_format(Engine.LOCAL, None) is Format.JSONL
+
+
+@pytest.mark.parametrize(
+    ("records", "size", "workers", "concurrency", "sizes"),
+    [
+        (100, 100_000, 2, 64, (64, 2)),
+        (5_000, 5_000_000, 2, 8, (156, 2)),
+        (100_000, 100_000_000, 2, 64, (512, 2)),
+        (100_000, 100_000_000, 2, None, (512, 2)),
+        (1_000_000, 1_000_000_000, 64, 4096, (512, 2)),
+        (100_000, 10_000_000_000, 2, None, (64, 9)),
+        (0, 0, 4, 2, (64, 2)),
+    ],
+    ids=["short", "middle", "long", "adaptive", "many workers", "long records", "nothing"],
+)
+def test_sizes(records: int, size: int, workers: int, concurrency: int | None, sizes: tuple[int, int]) -> None:
+    """Batches are large where the log is long, so that the driver keeps up, and small where workers would wait."""
+    assert sizes_for(records, size, workers, concurrency) == sizes
+
+
+def test_hash_of_parts(tmp_path: Path) -> None:
+    """A folder of rows has a hash over all of its files, and none where it is gone."""
+    for number in range(2):
+        (tmp_path / f"part-{number}").write_bytes(b"rows")
+    whole = hash_of(tmp_path)
+    assert whole == hash_of(tmp_path) is not None
+    (tmp_path / "part-1").unlink()
+    assert hash_of(tmp_path) not in (whole, None)
+    assert hash_of(tmp_path / "results") is None

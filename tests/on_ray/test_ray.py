@@ -1,5 +1,6 @@
 """The same run on Ray: the same rows, whoever is killed on the way, and limits that hold over all workers."""
 
+import gzip
 import json
 import signal
 import subprocess
@@ -14,10 +15,14 @@ import pytest
 from conftest import RunCommand, read_rows, read_summary
 from ray_runs import IN_FLIGHT, Killer, on_ray, records, rows_of
 from servers.cluster import KEY, MARKS, RayCluster
+from servers.files import FileServer
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, judge_by_hash
 
 pytestmark = [*MARKS, pytest.mark.filterwarnings("default")]
 WriteLog = Callable[..., Path]
+NOWHERE = "127.0.0.1:1"
+"""An address without a cluster."""
+SECRET = "s3cr3t-signature"  # noqa: S105  # stands for one
 
 
 def start(arguments: list[str]) -> "subprocess.Popen[bytes]":
@@ -86,6 +91,97 @@ def test_selection(
     )
     assert by_ray["tokens"] == by_one["tokens"]
     assert by_ray["tokens"] != json.loads(ctxrel("estimate", new, "--json", *judge).stdout)["tokens"]
+
+
+def test_addresses(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Logs behind addresses give the rows of one process, no signature is told, and every command reads the rows.
+
+    The same command again finds nothing to do, and Ray is not asked.
+    """
+    (tmp_path / "date=7").mkdir()
+    write_log(records(150), "date=7/log.jsonl")
+    pq.write_table(pa.Table.from_pylist(records(100, first=150)), tmp_path / "log.parquet", row_group_size=30)
+    judge = ["-m", MODEL, "--base-url", server.url]
+    with FileServer() as files:
+        inputs = [f"{files.url}/date=7/log.jsonl?sig={SECRET}", f"file://{tmp_path}/log.parquet"]
+        given = [*inputs, "--keep", "date"]
+        alone = ctxrel("run", *given, "-o", "alone", "--format", "parquet", *judge, timeout=300)
+        assert alone.returncode == 0, alone.stderr
+        command = on_ray(cluster, server, *given, "-o", "onray")
+        done = ctxrel(*command, timeout=300)
+        assert done.returncode == 0, done.stderr
+        asked, (part,) = len(server.seen), (tmp_path / "onray" / "results").iterdir()
+        written = part.stat().st_mtime_ns
+        again = ctxrel(*command, "--ray-address", NOWHERE)
+    assert rows_of(tmp_path / "onray") == pq.read_table(tmp_path / "alone" / "results.parquet").to_pylist()
+    assert again.returncode == 0, again.stderr
+    assert "nothing has changed" in again.stderr
+    assert (len(server.seen), part.stat().st_mtime_ns) == (asked, written)
+    one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "onray")
+    for name in ("evaluators", "input", "setting"):
+        assert other[name] == one[name], name
+    assert (other["requests"]["sent"], other["requests"]["reused"], other["engine"]["name"]) == (0, 250, "ray")
+    for path in [*cluster.folder.rglob("*"), *(tmp_path / "onray").rglob("*")]:
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+    assert SECRET not in done.stderr + done.stdout
+    _compare_commands(ctxrel, tmp_path)
+
+
+def _compare_commands(ctxrel: RunCommand, tmp_path: Path) -> None:
+    """What reads finished runs says the same of the two."""
+    labels = "".join(f'{{"id": "r-{number}", "label": {number % 2}}}\n' for number in range(0, 250, 5))
+    (tmp_path / "labels.jsonl").write_text(labels, encoding="utf-8")
+    for command in (["check", "--fail-under", "0.99"], ["calibrate", "--labels", "labels.jsonl"], ["report"]):
+        one, other = (ctxrel(command[0], name, *command[1:]) for name in ("alone", "onray"))
+        assert (other.returncode, other.stdout) == (one.returncode, one.stdout.replace("alone", "onray"))
+        assert other.stderr == one.stderr.replace("alone", "onray")
+    (compared,) = json.loads(ctxrel("compare", "alone", "onray", "--json").stdout)["comparisons"]
+    block = compared["evaluators"]["context_relevance"]
+    assert (block["joined"], block["up"], block["down"], block["changed"]) == (250, 0, 0, [])
+    trend = json.loads(ctxrel("trend", "alone", "onray", "--json").stdout)["evaluators"]["context_relevance"]
+    assert len({night["score"] for night in trend["nights"]}) == 1
+
+
+def test_bad_records(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path
+) -> None:
+    """Empty files, lines that are no records and files of records that cannot be judged end as in one process."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(b"")
+    (folder / "b.jsonl").write_bytes(b'{"question": "a", "contexts": ["b c."]}\nno JSON\n{"question": "a"}\n')
+    write_log([*records(1), *({"question": f"Is it {n}?", "contexts": 7} for n in range(70))], "logs/c.jsonl")
+    (folder / "d.jsonl").write_bytes(b"\n\n")
+    alone = ctxrel("run", folder, "-o", "alone", "--format", "parquet", "-m", MODEL, "--base-url", server.url)
+    done = ctxrel(*on_ray(cluster, server, folder, "-o", "onray"), timeout=300)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (alone.returncode, alone.stderr.splitlines()[-1])
+    assert done.returncode == 3, done.stderr
+    assert rows_of(tmp_path / "onray") == pq.read_table(tmp_path / "alone" / "results.parquet").to_pylist()
+    one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "onray")
+    for name in ("status", "evaluators", "input", "gates"):
+        assert other[name] == one[name], name
+
+
+@pytest.mark.parametrize("wrong", ["cut", "none chosen"])
+def test_logs_that_cannot_be_read(
+    cluster: RayCluster, ctxrel: RunCommand, server: LoopbackServer, write_log: WriteLog, tmp_path: Path, wrong: str
+) -> None:
+    """What one process says of a log it says on Ray, before anything is sent."""
+    log, chosen = write_log(records(2000)), ["--where", "id=nobody"]
+    if wrong == "cut":
+        log, chosen = tmp_path / "log.jsonl.gz", []
+        packed = gzip.compress((tmp_path / "log.jsonl").read_bytes())
+        log.write_bytes(packed[: len(packed) // 2])
+    alone = ctxrel("run", log, "-o", "alone", "-m", MODEL, "--base-url", server.url, *chosen)
+    done = ctxrel(*on_ray(cluster, server, log, "-o", "onray", *chosen))
+    assert done.returncode == alone.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == alone.stderr.splitlines()[-1]
+    one, other = read_summary(tmp_path / "alone"), read_summary(tmp_path / "onray")
+    assert (other["status"], other["error"], other["requests"]["sent"]) == (one["status"], one["error"], 0)
+    assert other["evaluators"]["context_relevance"]["n"] == 0
+    assert wrong == "cut" or other["evaluators"] == one["evaluators"]
 
 
 def test_worker_killed(
