@@ -1048,7 +1048,6 @@ def test_a_value_that_json_cannot_hold(value: object) -> None:
         ({"judge": FunctionJudge(lambda *_: ""), "concurrency": 3}, "'concurrency' says nothing to a judge object"),
         ({"judge": "gpt"}, r"'judge' is an object that answers, as FunctionJudge\(function\), not 'gpt'"),
     ],
-    ids=str,
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
     """Each is told at once, as a ValueError that names the argument and the value."""
