@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import RunCommand, read_rows, read_summary
 from contracts import check_files, check_row, form, keeper, parameters, reader
+from documentation.forms import pages
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import pages
 
 from ctxrel.cli.commands.config import long_name, options_of, read_config
 from ctxrel.cli.commands.forms import FORMS
@@ -44,7 +44,7 @@ def test_forms_are_schemas(name: str) -> None:
 
 @pytest.mark.parametrize(("path", "text"), [*pages()], ids=lambda given: given.name if isinstance(given, Path) else "")
 def test_published(path: Path, text: str) -> None:
-    """What stands in docs/schema and docs/reference is what the code says; to write it anew: python tests/reference.py."""
+    """What stands in docs/schema and docs/reference is what the code says; to write it anew: python tests/documentation/reference.py."""
     assert path.read_text(encoding="utf-8") == text
 
 

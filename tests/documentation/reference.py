@@ -1,10 +1,14 @@
-"""docs/reference/commands.md, made from the app: `python tests/documentation/reference.py` writes it."""
+"""docs/reference and docs/schema, made from the code: `python tests/documentation/reference.py` writes them."""
 
+import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from documentation import forms
 from typer.main import get_command
 
 from ctxrel.cli.app import app
@@ -121,4 +125,6 @@ def _meaning(parameter: Any) -> str:  # noqa: ANN401  # the same
 
 
 if __name__ == "__main__":
-    PAGE.write_text(reference(), encoding="utf-8")
+    for path, text in [(PAGE, reference()), *forms.pages()]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes what stands in docs/schema and docs/reference: `python tests/reference.py`; a test compares."""
+"""docs/schema, and the pages of docs/reference that tell the keys of files, made from the forms of `ctxrel schema`."""
 
 import json
 import textwrap
@@ -10,7 +10,7 @@ from contracts import form
 
 from ctxrel.cli.commands.forms import FORMS
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 Schema = dict[str, Any]
 _OWN = "NAME"
 """Stands for a key that is not fixed."""
@@ -125,9 +125,3 @@ def _bounds(schema: Schema) -> str:
     if low is not None and high is not None:
         return f", {low:,} to {high:,}".replace(".0", "")
     return ""
-
-
-if __name__ == "__main__":
-    for file, content in pages():
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(content, encoding="utf-8")
