@@ -87,7 +87,7 @@ def test_conditions_leave_files_unopened(ctxrel: RunCommand) -> None:
         path.write_bytes(b"PAR1 is what it is not")
     assert ids("logs/**/*", where="date>=2026-11-30") == ["f", "e", "c", "d"]
     done = ctxrel("run", "logs/date=*/*/*", "-m", "offline", "--where", "date=2026-11-30", "--where", "id=d", "-o", "o")
-    assert "2 files in folders that do not meet --where date=2026-11-30 and id=d are left out" in done.stderr
+    assert "2 files in folders that do not meet --where date=2026-11-30 and id=d: left out" in done.stderr
     assert [row["id"] for row in read_rows(Path("o"))] == ["d"]
     with pytest.raises(InputError, match=r"none of 5 files is in a folder that meets --where date=2027-01-01"):
         ids("logs/date=*/*/*", where="date=2027-01-01")

@@ -101,7 +101,7 @@ def test_version_follows_content(ctxrel: RunCommand) -> None:
         (
             TEXT,
             "",
-            "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring, name, description, examples, parameters, decisions), found nothing; start from: ctxrel prompts copy",
+            "mine.yaml:1: expected keys (instructions, inputs, outputs, scoring, name, description, better, examples, parameters, decisions), found nothing; start from: ctxrel prompts copy",
         ),
         (TEXT, "a: &x [*x]", "mine.yaml:1: an alias (*) cannot be used here"),
         (TEXT, "a: &x [1]\nb: [*x, *x]", "mine.yaml:1: an alias (*) cannot be used here"),
