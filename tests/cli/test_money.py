@@ -114,6 +114,8 @@ def test_unknown_price(ctxrel: RunCommand, server: LoopbackServer, write_log: Wr
     assert read_summary(Path("other"))["budget"] == {
         "max_cost": None, "max_tokens_total": 1000, "spent": None, "spent_tokens": 107,
     }  # fmt: skip
+    again = ctxrel(*command, "-o", "other", "--max-tokens-total", "1000")
+    assert "earlier runs have spent 107 tokens\n" in again.stderr
 
 
 def test_free(ctxrel: RunCommand, command: list[str | Path], write_log: WriteLog, tmp_path: Path) -> None:
