@@ -38,7 +38,7 @@ def tariff_for(endpoint: Endpoint | None, prices: Path | None, caps: Caps) -> Ta
     if tariff.price is None and caps.cost is not None:
         host = urlsplit(endpoint.base_url).hostname or ANY_HOST
         example = EXAMPLE.replace("localhost", host).replace("my-model", endpoint.model)
-        extra = f", install more prices (pip install 'ctxrel[prices]')" if sold and extra_version() is None else ""
+        extra = ", install more prices (pip install 'ctxrel[prices]')" if sold and extra_version() is None else ""
         raise UsageError(
             f"no price of {endpoint.model!r} at {host} is known, so --max-cost cannot hold; name a file by "
             f"--prices with USD for a million tokens, as {example}{extra}, or use --max-tokens-total"

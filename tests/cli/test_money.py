@@ -127,7 +127,7 @@ def test_unknown_price_of_a_seller(version: str | None, monkeypatch: pytest.Monk
     """Where the extra could know more prices, and is not there, it is named."""
     monkeypatch.setattr(pricing, "extra_version", lambda: version)
     sold = Endpoint(model="no-such-model", base_url="https://api.openai.com/v1")
-    with pytest.raises(UsageError, match="no price of 'no-such-model' at api.openai.com is known") as refused:
+    with pytest.raises(UsageError, match=r"no price of 'no-such-model' at api\.openai\.com is known") as refused:
         pricing.tariff_for(sold, None, Caps(cost=1.0))
     assert ("pip install 'ctxrel[prices]'" in str(refused.value)) is (version is None)
 
