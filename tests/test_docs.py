@@ -40,6 +40,15 @@ def first_cells(page: str, heading: str) -> list[str]:
     return [name for row in rows[1:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
 
 
+def test_every_page_is_in_the_index() -> None:
+    """The index, of which the site makes its navigation, links each page there is."""
+    pages = {*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md"), *DOCS.parent.glob("sample_data/*.md")} - {
+        DOCS / "index.md"
+    }
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert {(DOCS / link).resolve() for link in re.findall(r"\]\(([^):]+\.md)\)", index)} == pages
+
+
 def test_python_blocks_run() -> None:
     """The page's code runs from top to bottom, and its assertions hold."""
     names: dict[str, object] = {}

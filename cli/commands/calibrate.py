@@ -42,7 +42,10 @@ def calibrate(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Tell how far a judge agrees with people, and correct the score of the corpus by their labels."""
+    """Tell how far a judge agrees with people.
+
+    Their labels also correct the score of the whole log.
+    """
     from ..reports.calibrating import calibrate as calibrate_results  # noqa: PLC0415  # 15 ms that others need not pay
     from ..reports.labels import read_labels  # noqa: PLC0415
     from ..reports.rows import open_results  # noqa: PLC0415

@@ -25,7 +25,10 @@ def check(
     report_files: groups.ReportOptions,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Hold a finished run to gates: exit 3 and a line for each that is not met, or where the run is not complete."""
+    """Hold a finished run to gates.
+
+    Exit 3 and a line for each that is not met, or where the run is not complete.
+    """
     gates = gate_options.parse()
     reports = report_files.parse()
     summary = read_summary(run)

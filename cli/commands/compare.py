@@ -49,7 +49,10 @@ def compare(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Compare runs over the same records: the difference with its interval, what changed, errors, tokens and cost."""
+    """Compare runs over the same records.
+
+    Told are the difference with its interval, what changed, errors, tokens and cost.
+    """
     from ..reports.comparing import compare as compare_runs  # noqa: PLC0415  # 10 ms that others need not pay
     from ..reports.files import ReportFiles, write_report  # noqa: PLC0415
     from ..reports.joining import Baseline  # noqa: PLC0415

@@ -46,9 +46,10 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     config: opt.Config = None,
 ) -> None:
-    """Look at what a run would stand on: installation, key, endpoint, model, disk and store.
+    """Look for what would be in the way of a run.
 
-    Nothing is changed and, without --ask, nothing is asked that costs anything. Exit code 1 if a run cannot work.
+    Looked at are installation, key, endpoint, model, disk and store. Nothing is changed and, without --ask, nothing is
+    asked that costs anything. Exit code 1 if a run cannot work.
     """
     findings = [*look_at_installation(), look_at_terminal()]
     if config:

@@ -44,7 +44,10 @@ def estimate(
     json: opt.AsJson = False,
     config: opt.Config = None,
 ) -> None:
-    """Tell what ctxrel run would send, take and cost: no request is sent, nothing is written, no key is needed."""
+    """Tell what a run would send, take and cost.
+
+    No request is sent, nothing is written, no key is needed.
+    """
     reporter = Reporter(ProgressKind.NONE if json else ProgressKind.AUTO)
     options = RunOptions(
         inputs=inputs,

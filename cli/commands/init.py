@@ -26,7 +26,10 @@ def init(
     *,
     force: Annotated[bool, typer.Option("--force", help=f"Replace a {CONFIG} that is there.")] = False,
 ) -> None:
-    """Write a ctxrel.toml with all options of ctxrel run, their defaults and what they mean, to edit."""
+    """Write a ctxrel.toml with all options of ctxrel run, to edit.
+
+    Each has its default beside it, and what it means.
+    """
     root: Any = context.find_root().command
     path = Path(CONFIG)
     try:

@@ -32,9 +32,10 @@ def inspect(
     as_json: opt.AsJson = False,
     config: opt.Config = None,
 ) -> None:
-    """Show how a run would read a log: its format, the fields, three records as the judge would see them, and counts.
+    """Show how a run would read a log, and what is in it.
 
-    The whole log is read. Nothing is sent or written, and no key is needed; what a run would refuse is refused.
+    That is its format, the fields, three records as the judge would see them, and counts over all. The whole log is
+    read. Nothing is sent or written, and no key is needed; what a run would refuse is refused.
     """
     evaluators = load_evaluators(evaluator, explain=False)
     fields = log_options.parse()

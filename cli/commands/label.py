@@ -38,9 +38,10 @@ def label(
     field_options: groups.FieldOptions,
     selection: groups.SelectionOptions,
 ) -> None:
-    """Label records by hand, without seeing what a judge said; go on another day with the same command.
+    """Label records by hand, without seeing what a judge said.
 
-    A sample is drawn as `ctxrel run` draws it: with the same seed it is a part of a larger one.
+    The same command goes on another day where you stopped. A sample is drawn as `ctxrel run` draws it: with the same
+    seed it is a part of a larger one.
     """
     if STDIN in inputs:
         raise UsageError("labels are typed on standard input, where no log can be; name the log's file")
@@ -52,8 +53,10 @@ def label(
     log.draw()
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # half a character, as a terminal leaves one, is no label
-    given = _label_all(_usable(log, asked), asked, file)
-    write_error(f"{given:,} labelled; they are in {labels}")
+    done = file.known()
+    before = len(done)
+    given = _label_all(_usable(log, asked), asked, file, done)
+    write_error(f"{given:,} labelled{f', {before:,} before' if before else ''}; they are in {labels}")
 
 
 def _usable(log: Log, evaluator: Evaluator) -> Iterator[Record]:
@@ -64,9 +67,8 @@ def _usable(log: Log, evaluator: Evaluator) -> Iterator[Record]:
             yield record
 
 
-def _label_all(records: Iterator[Record], evaluator: Evaluator, file: LabelFile) -> int:
+def _label_all(records: Iterator[Record], evaluator: Evaluator, file: LabelFile, done: set[str]) -> int:
     """How many were labelled before somebody had enough."""
-    done = file.known()
     given = 0
     for record in records:
         if record.id in done:
@@ -102,8 +104,9 @@ def _ask() -> str:
         sys.stderr.flush()
         line = sys.stdin.readline()
         word = line.strip().lower()
-        if not line or word == _QUIT:
+        if not line:
+            write_error("")  # ends the line of the question, which nobody has
             return _QUIT
-        if word == _SKIP or parse_label(word) is not None:
+        if word in (_SKIP, _QUIT) or parse_label(word) is not None:
             return word
         write_error(f"{harmless(word)!r} is no label")

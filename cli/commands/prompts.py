@@ -47,8 +47,10 @@ def show(
 
 @app.command("copy", epilog="Example: ctxrel prompts copy context_relevance mine.yaml")
 def copy(
-    name: Annotated[str, typer.Argument(help="A built-in evaluator.", autocompletion=complete_built_in)],
-    target: Annotated[Path | None, typer.Argument(help="The new file, NAME.yaml by default.")] = None,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A built-in evaluator.", autocompletion=complete_built_in)
+    ],
+    target: Annotated[Path | None, typer.Argument(metavar="FILE", help="The new file, NAME.yaml by default.")] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:

@@ -38,9 +38,10 @@ def report(
         int, typer.Option(min=1, metavar="N", help="Show N records at most, drawn by chance where there are more.")
     ] = MOST_RECORDS,
 ) -> None:
-    """Write a run as one HTML page: score, charts, and every record with what was relevant in its contexts.
+    """Write a run as one HTML page.
 
-    The page needs no network and asks for nothing; it holds the records it shows.
+    It shows score, charts, and every record with what was relevant in its contexts. The page needs no network and asks
+    for nothing; it holds the records it shows.
     """
     folder = folder_of(folder)
     path = Path(output) if output is not None else folder / REPORT

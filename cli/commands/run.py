@@ -51,7 +51,7 @@ def run(
     progress: opt.Progress = ProgressKind.AUTO,
     config: opt.Config = None,
 ) -> None:
-    """Judge a log: are its contexts relevant (by default), its answers faithful, and whatever else evaluators ask.
+    """Judge a log: the relevance of its contexts, or what -e names.
 
     Replies are kept as they arrive: stop the run however you like, run the same command again, and it goes on.
     """

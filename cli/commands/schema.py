@@ -18,12 +18,13 @@ EPILOG = "Example: ctxrel schema evaluator"
 def schema(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="Print the one of this file.", autocompletion=complete_form)
+        str | None, typer.Argument(metavar="NAME", help="Print the one of this file.", autocompletion=complete_form)
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a file that ctxrel writes or reads, or list those there are.
+    """Print the JSON Schema of a file, or list those there are.
 
-    Logs of other tools have no schema here; ctxrel schemas lists the fields that are looked for in them.
+    They are of the files that ctxrel writes, and of those that people write for it. Logs of other tools have no schema
+    here; ctxrel schemas lists the fields that are looked for in them.
     """
     root: Any = context.find_root().command
     parameters = root.commands[TABLE].params

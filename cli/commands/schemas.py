@@ -13,11 +13,12 @@ EPILOG = "Example: ctxrel schemas ragas"
 
 
 def schemas(
-    name: Annotated[str | None, typer.Argument(help="Show the fields of one of them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the fields of one of them.")] = None,
 ) -> None:
-    """List the exports of other tools that --schema NAME reads, or the fields that are tried for one of them.
+    """List the exports of other tools that --schema NAME reads.
 
-    The JSON Schemas of ctxrel's own files are what ctxrel schema prints.
+    With a name: the fields that are tried for it. The JSON Schemas of ctxrel's own files are what ctxrel schema
+    prints.
     """
     if name is None:
         rows = [[schema.name, schema.holds, schema.goes_with or ""] for schema in all_schemas().values()]

@@ -20,7 +20,10 @@ def trend(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Show scores over time, with the band of what chance does, and which nights fall out of it."""
+    """Show scores over time.
+
+    The band tells what chance does, and which nights fall out of it.
+    """
     from ..reports.trending import find_summaries  # noqa: PLC0415  # 5 ms that other commands need not pay
     from ..reports.trending import trend as trend_of  # noqa: PLC0415
 

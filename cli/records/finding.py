@@ -290,7 +290,7 @@ class _Finder:
                 reason = reason or str(unfit)
             else:
                 return None
-        return reason or f"is null in the first {len(self._values)} records"
+        return reason or "is null in every record at the beginning"
 
 
 def _flag(role: str, path: str) -> str:

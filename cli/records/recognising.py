@@ -146,8 +146,9 @@ def _reading_of_file(file: File, head: bytes, usual: Sequence[str]) -> Reading:
         return _reading_of_object(file, usual)
     if reading := TEXTS.get(file.suffix) or _delimited(head):
         return reading
+    suffix = repr(file.suffix) if file.suffix else "a name without suffix"
     raise InputError(
-        f"cannot tell the format of {file.name!r} by {file.suffix or 'a name without suffix'!r} or by its beginning; "
+        f"cannot tell the format of {file.name!r} by {suffix} or by its beginning; "
         f"convert it to {', '.join(NAMES[:-1])} or {NAMES[-1]}, with the suffix of its format"
     )
 

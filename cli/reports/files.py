@@ -24,6 +24,8 @@ class ReportFiles(NamedTuple):
         for option, path in zip(("--junit", "--markdown", "--metrics-file"), self, strict=True):
             if path is None:
                 continue
+            if str(path) == "-":
+                raise UsageError(f"{option} cannot be standard output; name a file")
             if path.is_dir() or not path.name:
                 raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
             if path.exists() and path.name.endswith(_NO_REPORTS):

@@ -79,7 +79,8 @@ def _make_budget(plan: Plan, store: Store, reporter: Reporter) -> Budget:
     if plan.options.caps.any:  # each reply in the store is looked at
         earlier = spent_before(store, plan.tariff, plan.output, alone=plan.alone)
         if earlier.tokens:
-            reporter.note(f"earlier runs have spent {show_dollars(dollars(earlier.pico))}, {earlier.tokens:,} tokens")
+            money = f"{show_dollars(dollars(earlier.pico))}, " if plan.tariff.price else ""
+            reporter.note(f"earlier runs have spent {money}{earlier.tokens:,} tokens")
     return Budget(plan.tariff, plan.options.caps, earlier=earlier, on_loss=store.keep_unanswered)
 
 

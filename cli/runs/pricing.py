@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...evaluators.costs.budget import Amount, Budget, Caps
+from ...evaluators.costs.extra import extra_version
 from ...evaluators.costs.price import show_dollars
 from ...evaluators.costs.price_list import ANY_HOST, EXAMPLE, read_prices
 from ...evaluators.costs.tariff import FREE_TARIFF, Tariff, find_tariff
@@ -37,9 +38,10 @@ def tariff_for(endpoint: Endpoint | None, prices: Path | None, caps: Caps) -> Ta
     if tariff.price is None and caps.cost is not None:
         host = urlsplit(endpoint.base_url).hostname or ANY_HOST
         example = EXAMPLE.replace("localhost", host).replace("my-model", endpoint.model)
+        extra = ", install more prices (pip install 'ctxrel[prices]')" if sold and extra_version() is None else ""
         raise UsageError(
             f"no price of {endpoint.model!r} at {host} is known, so --max-cost cannot hold; name a file by "
-            f"--prices with USD for a million tokens, as {example}, or use --max-tokens-total"
+            f"--prices with USD for a million tokens, as {example}{extra}, or use --max-tokens-total"
         )
     return tariff
 

@@ -14,7 +14,7 @@ from ...evaluators.judges.options import JudgeOptions, make_judge, make_limits
 from ...evaluators.judging import Judging, Outcome
 from ...evaluators.record import Record
 from ..runs.store import Store
-from .telling import tell_low_score
+from .telling import options_of_pytest, tell_low_score
 
 _Value = TypeVar("_Value")
 
@@ -77,6 +77,7 @@ class ContextJudge:
             (record,) = component.records({name: [value] for name, value in inputs.items()})
             outcome = self._run(lambda: self._judge(component, record))
         except CtxrelError as error:  # its way here is of no interest to the reader of a test's report
+            error.args = (options_of_pytest(str(error)),)
             raise error.with_traceback(None) from None
         if outcome.failure:
             raise RecordFailed(f"{evaluator} could not be judged: {outcome.failure.kind}: {outcome.failure.message}")

@@ -48,12 +48,13 @@ def _ctxrel(pytestconfig: pytest.Config) -> Iterator["ContextJudge"]:
     from ...evaluators.errors import CtxrelError  # noqa: PLC0415  # not before anybody asks for it
     from .judge import ContextJudge  # noqa: PLC0415
     from .settings import judge_options, store_path  # noqa: PLC0415
+    from .telling import options_of_pytest  # noqa: PLC0415
 
     try:
         settings = {name: _setting(pytestconfig, name) for name in SETTINGS}
         judge = ContextJudge(judge_options(settings), store=store_path(settings, pytestconfig))
     except CtxrelError as error:
-        pytest.fail(f"ctxrel: {error}", pytrace=False)
+        pytest.fail(f"ctxrel: {options_of_pytest(str(error))}", pytrace=False)
     yield judge
     judge.close()
 

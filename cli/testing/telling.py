@@ -1,10 +1,17 @@
 """What the reader of a failed test is told."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _LONGEST = 160
 _Row = Mapping[str, Any]
+_OPTION = re.compile(r"(?<!\S)--(?!ctxrel-)(?=[a-z])")
+
+
+def options_of_pytest(sentence: str) -> str:
+    """An error's sentence with the options of `ctxrel run` as pytest has them: `--ctxrel-model` for `--model`."""
+    return _OPTION.sub("--ctxrel-", sentence)
 
 
 def tell_low_score(evaluator: str, row: _Row, min_score: float, inputs: Mapping[str, Any]) -> str:

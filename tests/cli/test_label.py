@@ -31,6 +31,7 @@ def test_labels(ctxrel: RunCommand, write_log: WriteLog) -> None:
     assert "2 labelled; they are in labels.jsonl" in done.stderr
     again = ctxrel("label", log, "--labels", "labels.jsonl", stdin="3.5\n")
     assert "What is 1?" not in again.stderr
+    assert again.stderr.endswith("\n1 labelled, 2 before; they are in labels.jsonl\n")
     assert labels()[2:] == [{"id": "r2", "label": 3.5}]
 
 

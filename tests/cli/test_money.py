@@ -16,8 +16,12 @@ import pytest
 from conftest import Record, RunCommand, read_rows, read_summary
 from servers.loopback import MODEL, Answer, LoopbackServer, Seen, cite
 
+from ctxrel.cli.runs import pricing
 from ctxrel.cli.runs.store import Store
 from ctxrel.cli.runs.store_schema import VERSIONS
+from ctxrel.evaluators.costs.budget import Caps
+from ctxrel.evaluators.errors import UsageError
+from ctxrel.evaluators.judges.endpoint import Endpoint
 from ctxrel.evaluators.replies import Reply, Usage
 
 WriteLog = Callable[..., Path]
@@ -114,6 +118,18 @@ def test_unknown_price(ctxrel: RunCommand, server: LoopbackServer, write_log: Wr
     assert read_summary(Path("other"))["budget"] == {
         "max_cost": None, "max_tokens_total": 1000, "spent": None, "spent_tokens": 107,
     }  # fmt: skip
+    again = ctxrel(*command, "-o", "other", "--max-tokens-total", "1000")
+    assert "earlier runs have spent 107 tokens\n" in again.stderr
+
+
+@pytest.mark.parametrize("version", [None, "0.2.3"], ids=["without the extra", "with it"])
+def test_unknown_price_of_a_seller(version: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the extra could know more prices, and is not there, it is named."""
+    monkeypatch.setattr(pricing, "extra_version", lambda: version)
+    sold = Endpoint(model="no-such-model", base_url="https://api.openai.com/v1")
+    with pytest.raises(UsageError, match=r"no price of 'no-such-model' at api\.openai\.com is known") as refused:
+        pricing.tariff_for(sold, None, Caps(cost=1.0))
+    assert ("pip install 'ctxrel[prices]'" in str(refused.value)) is (version is None)
 
 
 def test_free(ctxrel: RunCommand, command: list[str | Path], write_log: WriteLog, tmp_path: Path) -> None:

@@ -232,6 +232,23 @@ def test_an_endpoint_that_will_not_serve(project: pytest.Pytester, server: Loopb
     assert (len(server.seen), len(server.model_requests)) == (0, 1)
 
 
+def test_no_key(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to do is said in the options that pytest has, also the second time."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    project.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_asked(ctxrel, number):
+            ctxrel.assert_relevant(f"Question {number}?", ["A text."])
+    """)
+    result = run(project)
+    result.assert_outcomes(failed=2)
+    advice = "name another with --ctxrel-api-key-env, or try --ctxrel-model offline, which needs none"
+    assert len([line for line in result.outlines if line.startswith("E") and line.endswith(advice)]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -133,7 +133,7 @@ def test_one_bad_line(ctxrel: RunCommand, tmp_path: Path, line: bytes, problem: 
         pytest.param(b'{"question": "q?", "documents": ["Annual report 2023.pdf", "\xeb\xac\xb8.docx"]}\n', "log.jsonl: the field 'documents' seems to hold names of documents, not their text; name the contexts with --contexts-field (there are: question, documents)", id="file names are no contexts"),
         pytest.param(b'{"question": {"text": "q?"}, "contexts": []}\n', "log.jsonl: the field 'question' is an object, not a text; name the question with --question-field (there are: question, contexts)", id="question in an object"),
         pytest.param(b'{"question": "q?", "contexts": [1]}\n', "log.jsonl: the field 'contexts' [0] is a number, not a text; name the contexts with --contexts-field (there are: question, contexts)", id="numbers are no contexts"),
-        pytest.param(b'{"input": "q?", "retrieval_context": null, "context": ["ideal one"]}\n', "log.jsonl: the field 'retrieval_context' is null in the first 1 records; name the contexts with --contexts-field (there are: input, retrieval_context, context)", id="ideal contexts are not the retrieved"),
+        pytest.param(b'{"input": "q?", "retrieval_context": null, "context": ["ideal one"]}\n', "log.jsonl: the field 'retrieval_context' is null in every record at the beginning; name the contexts with --contexts-field (there are: input, retrieval_context, context)", id="ideal contexts are not the retrieved"),
         pytest.param(b'{"question": "q?", "context": ["a b"], "documents": ["c d"]}\n', "log.jsonl: the contexts may be 'context' or 'documents'; choose with --contexts-field context", id="ambiguous contexts"),
         pytest.param(b'{"question": "q?", "query": "r?", "contexts": []}\n', "log.jsonl: the question may be 'question' or 'query'; choose with --question-field question", id="ambiguous question"),
     ],
@@ -158,7 +158,7 @@ def test_named_field_that_is_nowhere() -> None:
         (
             "log",
             b"a,b\n",
-            "cannot tell the format of 'log' by 'a name without suffix' or by its beginning; "
+            "cannot tell the format of 'log' by a name without suffix or by its beginning; "
             "convert it to JSON Lines, JSON, CSV, TSV, Parquet or Arrow, with the suffix of its format",
         ),
         ("torn.parquet", b"PAR1torn", "cannot read 'torn.parquet' as Parquet: "),

@@ -158,7 +158,7 @@ def test_named_fields_win() -> None:
     ("schema", "record", "sentence"),
     [
         ("ragas", {"q": "x", "retrieved_contexts": ["a b"]}, "log.jsonl: the schema 'ragas' does not fit: no record at the beginning has a field 'user_input' or 'question'; name the question with --question-field (there are: q, retrieved_contexts)"),
-        ("ragas", {"user_input": "x", "retrieved_contexts": None}, "log.jsonl: the schema 'ragas' does not fit: the field 'retrieved_contexts' is null in the first 1 records; name the contexts with --contexts-field (there are: user_input, retrieved_contexts)"),
+        ("ragas", {"user_input": "x", "retrieved_contexts": None}, "log.jsonl: the schema 'ragas' does not fit: the field 'retrieved_contexts' is null in every record at the beginning; name the contexts with --contexts-field (there are: user_input, retrieved_contexts)"),
         ("azure", {"query": "x", "context": ["https://a.b/c", "d.pdf"]}, "log.jsonl: the schema 'azure' does not fit: the field 'context' seems to hold names of documents, not their text; name the contexts with --contexts-field (there are: query, context)"),
         ("deepeval", {"input": "x", "context": ["ideal one"]}, "log.jsonl: the schema 'deepeval' does not fit: no record at the beginning has a field 'retrieval_context', 'retrievalContext' or 'trace.retrieverSpans[].retrievalContext[]'; name the contexts with --contexts-field (there are: input, context)"),
         ("langfuse", {"type": "GENERATION", "input": "x", "output": "some answer"}, "log.jsonl: the schema 'langfuse' does not fit: no record at the beginning has a field 'output.documents[]' or 'output[]'; such a log mostly needs --where type=RETRIEVER; name the contexts with --contexts-field (there are: type, input, output)"),

@@ -17,6 +17,13 @@ WriteLog = Callable[..., Path]
 RECORDS = [{"question": "Who?", "contexts": []}, {"question": "What?", "contexts": ["A text."]}]
 
 
+def test_first_help(ctxrel: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eighty columns have room for what each command does: no sentence is cut."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, commands = ctxrel("--help").stdout.split("\nCommands:\n")
+    assert "..." not in commands
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -61,6 +61,7 @@ def test_from_a_sentence_to_a_number(shell: Shell, endpoint: LoopbackServer, log
     assert disagreements
     assert {(row[1], row[2], row[4]) for row in disagreements} == {(0, 1, "Call 555 0100.")}
     told = shell.run(mend).stdout
+    assert "fuzz" not in told  # the patch fits to the line
     assert told.index("after") < told.index("before")
     assert re.search(r"^next_step .* lower$", told, re.MULTILINE)
     run, labelling, measure = fresh.splitlines()
