@@ -17,7 +17,7 @@ CONFIG = "ctxrel.toml"
 TABLE = "run"
 _TYPES: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), bool: (bool,)}
 """Of what an option takes: the types of TOML that fit; text fits all else."""
-_ENDPOINT = ("base_url", "api_key_env", "insecure", "judge_also_base_url", "judge_also_key_env")
+_ENDPOINT = ("base_url", "api_key_env", "insecure", "judge_also_base_url", "judge_also_key_env", "ray_address")
 """Options that say where records go, and with which key."""
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 

@@ -12,11 +12,12 @@ from ..records.place import LocalFile
 from ..records.recognising import open_file
 from ..records.source import Row, printable
 from ..records.streams import File, StreamedFile
+from ..runs.folder import PART
 
 _INDEX = "index"
 _UNFINISHED = ".part"
 """What the name of rows ends in while their run goes on, and after one that did not end."""
-_PART = "part-*.parquet"
+_PARTS = f"{PART}*.parquet"
 
 
 def holds_rows(path: Path) -> bool:
@@ -26,7 +27,7 @@ def holds_rows(path: Path) -> bool:
 
 def holds_parts(folder: Path) -> bool:
     """Whether this is a folder of files of rows, and not the run's, which may have any name."""
-    return any(folder.glob(_PART))
+    return any(folder.glob(_PARTS))
 
 
 def is_table(path: Path) -> bool:
@@ -92,7 +93,7 @@ def _ends_a_line(path: Path, end: int) -> bool:
 
 def _parts(folder: Path) -> list[Path]:
     """The files in a folder, none where a run had no rows. Raises InputError where the run has not named them yet."""
-    parts = sorted(folder.glob(_PART))
+    parts = sorted(folder.glob(_PARTS))
     if not parts and any(folder.iterdir()):
         raise InputError(
             f"{printable(folder)!r} holds rows of a run that was killed or still goes on; "

@@ -12,7 +12,7 @@ from .summaries import SUMMARY, read_summary
 
 _COLUMNS = frozenset(("id", "evaluator", "score", "status", "question", "error", "model", "prompt", "usage"))
 _NEEDED = ("id", "evaluator", "score", "status")
-_NAMES = ("results.jsonl.part", "results.parquet.part", "results.part", "results.jsonl", "results.parquet", "results")
+NAMES = ("results.jsonl.part", "results.parquet.part", "results.part", "results.jsonl", "results.parquet", "results")
 """Under which a folder holds its rows, if no summary names the file: a run that began anew writes beside older rows."""
 
 
@@ -91,10 +91,10 @@ def open_results(given: Path) -> ResultsFile:
                 "run the same `ctxrel run` again"
             )
         return ResultsFile(name=printable(given), path=given / named, summary=summary)
-    for name in _NAMES:
+    for name in NAMES:
         if holds_rows(given / name):
             return ResultsFile(name=printable(given), path=given / name, summary=summary)
-    raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(_NAMES[3:5])}; name a run's folder")
+    raise InputError(f"the folder {printable(given)!r} holds no {' and no '.join(NAMES[3:5])}; name a run's folder")
 
 
 def _own_summary(path: Path, results: str) -> dict[str, Any] | None:

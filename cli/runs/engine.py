@@ -15,6 +15,7 @@ _RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to its makers
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # what goes on after a run was stopped at once starts no Ray of its own
     "RAY_BACKEND_LOG_LEVEL": "fatal",  # what matters comes as an error
 }
 _PACKAGES = ("ray", "pandas", "fsspec")

@@ -1,6 +1,7 @@
 """What a run would send, take and cost: read and rendered as it would be, and nothing is sent or written."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from ...evaluators.prompt import Request
 from .making import make_judge
 from .plan import Plan, Reporter
 from .store import Store
+from .worker_store import StoresLeft
 
 _MOST_KEYS = 1 << 20
 """Requests that are told apart, in some 100 MB; of a log with more, later ones are compared with these."""
@@ -65,7 +67,12 @@ async def estimate(plan: Plan, reporter: Reporter, *, show: bool = False) -> dic
 
 def _count(plan: Plan, judge: Judge, store: Store) -> Counts:
     counts = Counts(workloads=_workloads(plan, judge, store))
-    judging = Judging(Asker(judge), store, max_input_tokens=plan.options.max_input_tokens)
+    with closing(StoresLeft(store, plan.folder)) as memory:
+        _count_records(plan, Judging(Asker(judge), memory, max_input_tokens=plan.options.max_input_tokens), counts)
+    return counts
+
+
+def _count_records(plan: Plan, judging: Judging, counts: Counts) -> None:
     keys: set[bytes] = set()
     for position in plan.log.records():
         counts.records += 1
@@ -86,7 +93,6 @@ def _count(plan: Plan, judge: Judge, store: Store) -> Counts:
                 counts.first = counts.first or request
                 work.requests += 1
                 work.records += likely_tokens(request.user) if plan.endpoint else 0.0
-    return counts
 
 
 def _workloads(plan: Plan, judge: Judge, store: Store) -> dict[str, Workload]:

@@ -14,7 +14,7 @@ from ...evaluators.evaluator import Evaluator
 from ...evaluators.judges.judge import Judge
 from ...evaluators.prompt import digest
 from ..records.log import Log, Position
-from .folder import SUMMARY
+from .folder import PART, SUMMARY
 from .store import Store
 
 _NEEDED = {
@@ -140,10 +140,10 @@ def _fits(value: object, shape: object) -> bool:
 
 
 def hash_of(path: Path) -> str | None:
-    """Of a file of rows, or of all files in a folder of them; None where they cannot be read."""
+    """Of a file of rows, or of all files of rows in a folder; None where they cannot be read."""
     found = blake2b(digest_size=16)
     try:
-        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        for file in sorted(path.glob(f"{PART}*")) if path.is_dir() else [path]:
             with file.open("rb") as stream:
                 while chunk := stream.read(_CHUNK):
                     found.update(chunk)

@@ -18,6 +18,8 @@ from ..records.packing import SUFFIXES as PACKINGS
 STDOUT = "-"
 PARTS = "results"
 """The folder in it that holds the rows of a run on Ray."""
+PART = "part-"
+"""What the name of each file in that folder begins with."""
 SUMMARY = "summary.json"
 REPORT = "report.html"
 DEFAULT_STORE = "store.sqlite"
@@ -127,6 +129,13 @@ def remove_other_results(folder: Path, name: str) -> None:
     for path in others:
         if path.name not in (name, f"{name}.part"):
             remove(path)
+
+
+def publish(folder: Path, name: str) -> None:
+    """Give unfinished rows their name; those of an earlier run go, and nothing else does. Raises OutputError."""
+    remove(folder / name)
+    remove_other_results(folder, name)
+    (folder / f"{name}.part").rename(folder / name)
 
 
 def remove(path: Path) -> None:

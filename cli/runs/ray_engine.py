@@ -19,7 +19,7 @@ from ...evaluators.judges.asking import Asker
 from ...evaluators.judges.endpoint import Api
 from .coordinator import Progress
 from .finished import hash_of
-from .folder import PARTS, remove, remove_summary
+from .folder import PARTS, publish, remove, remove_summary
 from .plan import DEFAULT_TIMEOUT, Plan, Reporter
 from .pricing import settle
 from .ray_actor import Judge, start_coordinator
@@ -166,7 +166,7 @@ class _Engine:
         error = error or nothing_but_failures(course, _PART)
         if not error:
             course.hashes = self._found.hashes
-            results = self._publish(part)
+            publish(part.parent, results := PARTS)
             if not (progress.starts > workers and course.failed):
                 results_hash = await asyncio.to_thread(hash_of, part.parent / results)
         return Finished(
@@ -290,15 +290,6 @@ class _Engine:
             course.add(plan.evaluators[rank].name, row.outcome, cluster=row.cluster, stratum=row.stratum)
             self._asker.budget.bill.saved_by_store += row.outcome.saved
         return course
-
-    def _publish(self, part: Path) -> str:
-        """Give the rows their name; an earlier run's rows go."""
-        folder = part.parent
-        for path in (folder / PARTS, *folder.glob("results.*")):
-            if path != part:
-                remove(path)
-        part.rename(folder / PARTS)
-        return PARTS
 
     @asynccontextmanager
     async def _signals(self) -> AsyncIterator[None]:

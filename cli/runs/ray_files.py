@@ -20,6 +20,7 @@ from ...evaluators.outputs.columns import ColumnTypes
 from ..records.log import Position
 from ..records.pieces import Piece
 from .batch import Line
+from .folder import PART
 from .packed import Counted, pack, pack_outcome, unpack, unpack_outcome
 from .table import ResultsTable
 
@@ -174,7 +175,7 @@ def _outcomes(path: Path) -> Iterator[tuple[int, int, bytes]]:
 def name_files(folder: Path, files: Sequence[Written]) -> None:
     """Give the files of rows their names, in the order of their first records, and remove all else."""
     for number, file in enumerate(files):
-        (folder / f"{file.name}.parquet").rename(folder / f"part-{number:05}.parquet")
+        (folder / f"{file.name}.parquet").rename(folder / f"{PART}{number:05}.parquet")
     for path in folder.iterdir():
-        if not path.name.startswith("part-"):
+        if not path.name.startswith(PART):
             path.unlink()

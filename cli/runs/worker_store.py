@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...evaluators.errors import Failure, FailureKind, OutputError, OutputLocked
+from ...evaluators.memory import PlainMemory
 from ...evaluators.replies import Reply, Usage
 from .store import Store, read_replies
 
@@ -141,6 +142,30 @@ def _held(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+class StoresLeft(PlainMemory):
+    """A run's store, and those of workers whose run was killed before they were moved into it; all are only read."""
+
+    def __init__(self, store: Store, folder: Path | None) -> None:
+        """`folder` is that of the run, where there is one."""
+        super().__init__()
+        paths = sorted((folder / STORES).glob(_PATTERN)) if folder else []
+        self._workers = [Store(path, reading=True) for path in paths if path.stat().st_size]
+        self._stores = [store, *(worker for worker in self._workers if worker.version)]
+
+    def replies(self, key: bytes) -> list[Reply]:
+        """All replies to a request."""
+        return [reply for store in self._stores for reply in store.replies(key)]
+
+    def failure(self, key: bytes) -> FailureKind | None:
+        """Why the request failed, None where it did not."""
+        return next((kind for store in self._stores if (kind := store.failure(key))), None)
+
+    def close(self) -> None:
+        """Close those of the workers."""
+        for worker in self._workers:
+            worker.close()
 
 
 def merge_stores(folder: Path, into: Path) -> int:

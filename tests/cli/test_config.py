@@ -130,6 +130,14 @@ def test_file_beside_the_log_names_no_endpoint(ctxrel: RunCommand, logs: Path, l
     assert ctxrel("run", logs / "a.jsonl", "--config", "logs/ctxrel.toml").returncode == 0
 
 
+def test_file_beside_the_log_names_no_cluster(ctxrel: RunCommand, logs: Path) -> None:
+    """Records are handed to the machines of a Ray cluster as well, and a cluster hands back what is unpickled."""
+    Path("logs/ctxrel.toml").write_text('[run]\nmodel = "offline"\nengine = "ray"\nray-address = "h:1"\n')
+    done = ctxrel("run", logs / "a.jsonl", "--dry-run")
+    assert done.returncode == 2
+    assert "ray-address is not read from beside a log" in done.stderr
+
+
 def test_no_file(ctxrel: RunCommand, log: Path) -> None:
     """A file that was named has to be there."""
     done = ctxrel("run", log, "--config", "c.toml")

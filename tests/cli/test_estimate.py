@@ -146,6 +146,21 @@ def test_nothing_is_sent_or_written(
     assert found["seconds"] == 0
 
 
+def test_replies_that_a_killed_run_on_ray_left(
+    ctxrel: RunCommand, options: list[str | Path], write_log: WriteLog, tmp_path: Path
+) -> None:
+    """What its workers have paid for is asked for no more, though the run's own store knows nothing of it yet."""
+    log = write_log(ENGLISH)
+    ctxrel("run", log, *options)
+    stores = Path("log.ctxrel/stores")
+    stores.mkdir()
+    Path("log.ctxrel/store.sqlite").rename(stores / "worker-1.sqlite")
+    (stores / "worker-2.sqlite").touch()
+    assert estimated(ctxrel, log, *options)["requests"]["stored"] == 3
+    assert not Path("log.ctxrel/store.sqlite").exists()
+    assert estimated(ctxrel, log, *options, "-o", "other", "--store", tmp_path / "s")["requests"]["to_send"] == 3
+
+
 def test_needs_no_key(ctxrel: RunCommand, write_log: WriteLog) -> None:
     """The price of OpenAI's models is told without one, and so is when they end."""
     done = ctxrel("estimate", write_log(ENGLISH), "-m", "gpt-5-mini")

@@ -158,6 +158,9 @@ def test_same_page_from_any_format(ctxrel: RunCommand, run: Callable[..., Path],
     parted = report(folder)
     assert parted.index == whole.index
     assert parted.records == whole.records
+    before = {path.name for path in (folder / "results").iterdir()}
+    assert "written: log.ctxrel/report.html" in ctxrel("report", "log.ctxrel/results").stderr
+    assert {path.name for path in (folder / "results").iterdir()} == before
 
 
 @needs_extra
@@ -587,7 +590,8 @@ def test_a_file_of_the_run(ctxrel: RunCommand, write_log: Callable[..., Path]) -
     """Rows and summary stand for their folder; a run that changes the rows tells of a report that is older."""
     log = write_log([{"question": "q?", "contexts": ["a"]}])
     assert ctxrel("run", log, "-m", "offline").returncode == 0
-    for name in ("results.jsonl", "summary.json"):
+    Path("log.ctxrel/results.jsonl.part").write_bytes(Path("log.ctxrel/results.jsonl").read_bytes())
+    for name in ("results.jsonl", "summary.json", "results.jsonl.part"):
         done = ctxrel("report", f"log.ctxrel/{name}")
         assert done.stderr.startswith("written: log.ctxrel/report.html (1 record, ")
     assert "of an earlier run" not in ctxrel("run", log, "-m", "offline").stderr

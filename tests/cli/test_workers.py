@@ -22,7 +22,7 @@ from ctxrel.cli.records.where import parse_condition
 from ctxrel.cli.runs import engine
 from ctxrel.cli.runs.engine import Engine, results_format
 from ctxrel.cli.runs.finished import hash_of
-from ctxrel.cli.runs.folder import Format
+from ctxrel.cli.runs.folder import Format, publish
 from ctxrel.cli.runs.gate import Gate
 from ctxrel.cli.runs.packed import pack, unpack
 from ctxrel.cli.runs.shares import Amounts, Dealer
@@ -305,11 +305,25 @@ def test_sizes(records: int, size: int, workers: int, concurrency: int | None, s
     assert sizes_for(records, size, workers, concurrency) == sizes
 
 
+def test_what_gives_way_to_rows(tmp_path: Path) -> None:
+    """Rows in another format, and those of a run before, go; what somebody else put into the folder stays."""
+    for name in ("results.jsonl", "results.parquet.part", "results.csv", "results.md"):
+        (tmp_path / name).touch()
+    for name, rows in (("results", "old"), ("results.part", "new")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / rows).touch()
+    publish(tmp_path, "results")
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
+        "results", "results/new", "results.csv", "results.md",
+    }  # fmt: skip
+
+
 def test_hash_of_parts(tmp_path: Path) -> None:
-    """A folder of rows has a hash over all of its files, and none where it is gone."""
+    """A folder of rows has a hash over all files of rows, whatever else is put there, and none where it is gone."""
     for number in range(2):
         (tmp_path / f"part-{number}").write_bytes(b"rows")
     whole = hash_of(tmp_path)
+    (tmp_path / "notes.txt").write_bytes(b"mine")
     assert whole == hash_of(tmp_path) is not None
     (tmp_path / "part-1").unlink()
     assert hash_of(tmp_path) not in (whole, None)

@@ -1,6 +1,8 @@
 """Clusters that a run cannot have."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -59,6 +61,18 @@ def test_no_token(
     assert (
         "it asks for another token, or has ended; give the command RAY_AUTH_MODE=token" in done.stderr.splitlines()[-1]
     )
+
+
+def test_no_ray_that_nobody_asked_for() -> None:
+    """A call that comes after Ray was shut down, as from a run that was stopped at once, starts none."""
+    script = (
+        "from ctxrel.cli.runs.engine import prepare_ray; prepare_ray(None)\n"
+        "import ray\n"
+        "try:\n    ray.put(1)\n"
+        "except Exception as error:\n    print(type(error).__name__, ray.is_initialized())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "RaySystemError False\n"
 
 
 def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....evaluators.errors import CtxrelError, UsageError
-from ...runs.folder import Format
-from ..rows import ResultsFile, open_results
+from ..parts import holds_parts
+from ..rows import NAMES, ResultsFile, open_results
 from ..summaries import SUMMARY
 from .blocks import MOST_BYTES, Blocks
 from .detail import detail_of
@@ -45,13 +45,13 @@ class Report:
 
 
 def folder_of(given: Path) -> Path:
-    """The folder of a run, where one of its files may be given. Raises UsageError."""
-    if given.is_dir():
-        return given
+    """The folder of a run, where its rows or its summary may be given. Raises UsageError."""
     if not given.exists():
         raise UsageError(f"no folder {str(given)!r}; name the output folder of a run, as log.ctxrel")
-    if given.name in (SUMMARY, *(form.file for form in Format)):
+    if given.name in (SUMMARY, *NAMES) and (given.is_file() or holds_parts(given)):
         return given.parent
+    if given.is_dir():
+        return given
     raise UsageError(
         f"{str(given)!r} is no run's folder but a file; to judge a log: ctxrel run {shlex.quote(str(given))}"
     )
