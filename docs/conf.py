@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 
 project = "ctxrel"
 release = importlib.metadata.version("ctxrel")
+smartquotes = False  # they make dashes of the options in sentences
 html_title = f"ctxrel {release}"
 html_theme = "furo"
 html_copy_source = False
