@@ -38,6 +38,7 @@ class Database:
                 failed.callback(self.close)  # `_set_up` may open another connection
                 if reading and path is not None:
                     self._execute("PRAGMA query_only = ON")
+                    self._look()
                 else:
                     self._set_up()
                 self.version = self._checked_version()

@@ -3,7 +3,9 @@
 import logging
 import os
 import re
+import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,7 +30,7 @@ def cluster(address: str | None) -> Iterator[None]:
         if address and ":" in address:
             _knock(address)
         # Without an address of its own RAY_ADDRESS would be used.
-        with _native_words_unheard():
+        with _native_words_unheard(), _same_end_by_sigterm():
             ray.init(address=address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **own)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise RunError(f"no Ray {where}: {_reason(error, address)}") from None
@@ -56,6 +58,18 @@ def _native_words_unheard() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+@contextmanager
+def _same_end_by_sigterm() -> Iterator[None]:
+    """Whoever stops the process before it judges ends it as ever: Ray's handler has it exit with code 15."""
+    kept = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:
+        sys.exit(128 + signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, kept)
 
 
 def _reason(error: Exception, address: str | None) -> str:

@@ -25,7 +25,7 @@ from .pricing import settle
 from .ray_actor import Judge, start_coordinator
 from .ray_cluster import cluster
 from .ray_files import LogSource, RowsSink, counted, name_files
-from .runner import Course, Interrupted, nothing_but_failures, population_of, strata_of
+from .runner import SIGNALS, Course, Interrupted, nothing_but_failures, population_of, strata_of
 from .shares import Amounts
 from .sizing import Sizes, sizes_for
 from .store import Store
@@ -44,7 +44,6 @@ _RETRIES = 40
 _NO_MORE_THAN_A_ROW = 1
 """Bytes of a block: each row, which is a batch, is a block of its own."""
 _POLL_SECONDS = 1.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(kw_only=True)
@@ -295,7 +294,7 @@ class _Engine:
     async def _signals(self) -> AsyncIterator[None]:
         """Signals end the run as they do in one process; Ray has set handlers of its own."""
         loop = asyncio.get_running_loop()
-        numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in numbers:
             loop.add_signal_handler(number, self._signal, number)
         try:

@@ -186,13 +186,14 @@ def test_a_text_compared_with_a_number(
     assert ctxrel("run", log, "-m", "offline", "--where", 'ts>"2020"').returncode == 0
 
 
-def test_another_programs_database_as_store(ctxrel: RunCommand, write_log: WriteLog) -> None:
+@pytest.mark.parametrize("command", ["run", "estimate"])
+def test_another_programs_database_as_store(ctxrel: RunCommand, write_log: WriteLog, command: str) -> None:
     """It stays as it is."""
     database = sqlite3.connect("other.sqlite")
     database.execute("CREATE TABLE customers (name TEXT)")
     database.close()
     before = Path("other.sqlite").read_bytes()
-    done = ctxrel("run", write_log(RECORDS), "-m", "offline", "--store", "other.sqlite")
+    done = ctxrel(command, write_log(RECORDS), "-m", "offline", "--store", "other.sqlite")
     assert done.returncode == 1
     said = "ctxrel: 'other.sqlite' is a database, but no store of ctxrel; another can be named with --store"
     assert done.stderr.splitlines()[-1] == said

@@ -1,5 +1,6 @@
 """Clusters that a run cannot have."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -73,6 +74,23 @@ def test_no_ray_that_nobody_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "RaySystemError False\n"
+
+
+def test_sigterm_before_anything_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the command with the code that it has without Ray, whose own handler exits with 15, now or later."""
+    import ray  # noqa: PLC0415  # an extra
+
+    from ctxrel.cli.runs.ray_cluster import cluster  # noqa: PLC0415
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(ray, "init", lambda **_: signal.signal(signal.SIGTERM, lambda *_: sys.exit(15)))
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with cluster(None):
+        assert signal.getsignal(signal.SIGTERM) == before
+    monkeypatch.setattr(ray, "init", lambda **_: sys.exit(15))
+    with pytest.raises(SystemExit) as ended, cluster(None):
+        pass
+    assert ended.value.code == 143
 
 
 def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
