@@ -2,8 +2,9 @@
 
 Every contestant judges the same 100 records in its own documented way, against a loopback endpoint that answers after
 50 ms; every other record is relevant, so that the mean is 0.5. DIR holds an environment for each (made by `pip` or
-`npm` where it is missing). Measured: requests paid again after SIGKILL at half; what one failing record in ten does to
-the mean, told or not; requests in flight; requests sent into a rate limit; whether an invented statement is believed.
+`npm` where it is missing). Measured: requests paid again after the end and after SIGKILL; what one failing record in ten
+does to the mean, told or not; requests in flight; requests sent into a rate limit; whether an invented statement is
+believed.
 """
 
 import argparse
@@ -73,11 +74,17 @@ class Bench:
         with LoopbackServer(script) as server:
             return self._finish(server, script)
 
-    def killed(self, script: Script, needed: int) -> Run:
-        """Killed when half is answered, then to its end; the requests are those of both."""
+    def twice(self, script: Script) -> Run:
+        """To its end, and again; the requests are those of both."""
+        with LoopbackServer(script) as server:
+            self._finish(server, script)
+            return self._finish(server, script)
+
+    def killed(self, script: Script, after: int) -> Run:
+        """Killed when so many requests have come in, then to its end; the requests are those of both."""
         with LoopbackServer(script) as server:
             child = self.start(server)
-            while len(server.seen) < needed / 2 and child.poll() is None:
+            while len(server.seen) < after and child.poll() is None:
                 time.sleep(0.01)
             child.send_signal(signal.SIGKILL)
             child.wait()
@@ -124,7 +131,10 @@ def measure(contestant: Contestant, environment: Path, records: int) -> Iterator
         yield "undisturbed", whole
         if whole.ended != "done":
             return
-        yield "killed at half", bench("kill").killed(Script(dialect=contestant.dialect), whole.requests)
+        yield "run twice", bench("twice").twice(Script(dialect=contestant.dialect))
+        for name, share in (("half", 0.5), ("four fifths", 0.8)):
+            killed = bench("kill").killed(Script(dialect=contestant.dialect), int(share * whole.requests))
+            yield f"killed at {name}", killed
         for fault in (Fault.SERVER_ERROR, Fault.REFUSAL, Fault.INVALID):
             yield fault.value, bench("fault").run(Script(dialect=contestant.dialect, fault=fault))
         yield (
