@@ -12,6 +12,7 @@ KOREAN = (ROOT / "README.ko.md").read_text(encoding="utf-8")
 HEADINGS = {
     "ctxrel": "ctxrel",
     "Try it: no key, no network (Python 3.11 or newer, on Linux)": "써 보기: 키도 네트워크도 필요 없음 (Python 3.11 이상, Linux)",
+    "What is kept when something goes wrong": "무언가 잘못되었을 때 남는 것",
     "Judge with an LLM": "LLM으로 판정하기",
     "What it judges": "무엇을 판정하는가",
     "What comes out": "결과물",

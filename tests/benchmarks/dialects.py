@@ -1,6 +1,7 @@
 """A judge that speaks to every peer in the form it asks for: relevant, irrelevant, invented, or failing."""
 
 import json
+import math
 import re
 import threading
 import time
@@ -67,7 +68,9 @@ class Script:
         """Answer a request."""
         if left := self._closed():
             self.told_to_wait += 1
-            return error(429, "Rate limit reached", type="rate_limit_exceeded", headers={"Retry-After": f"{left:.0f}"})
+            return error(
+                429, "Rate limit reached", type="rate_limit_exceeded", headers={"Retry-After": str(math.ceil(left))}
+            )
         number = int(_MARK.findall(json.dumps(seen.body["messages"]))[-1])
         failing = number % 10 in (0, 5) and number % 20 in (0, 5)  # one in ten, half of them relevant
         if self.fault is Fault.INVENTED:

@@ -1,8 +1,8 @@
 """What a run loses, by evaluator: `python tests/benchmarks/losses.py --environments DIR [--only NAME] [--json FILE]`.
 
 Every contestant judges the same 100 records in its own documented way, against a loopback endpoint that answers after
-50 ms; every other record is relevant, so that the mean is 0.5. DIR holds an environment for each (made by `pip` or
-`npm` where it is missing). Measured: requests paid again after the end and after SIGKILL; what one failing record in ten
+50 ms; every other record is relevant, so that the mean is 0.5. DIR holds an environment for each (made by `pip`
+where it is missing). Measured: requests paid again after the end and after SIGKILL; what one failing record in ten
 does to the mean, told or not; requests in flight; requests sent into a rate limit; whether an invented statement is
 believed.
 """
