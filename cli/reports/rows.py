@@ -76,7 +76,12 @@ class ResultsFile:
 
 
 def open_results(given: Path) -> ResultsFile:
-    """The results in a run's folder, in a file of rows, or in the folder of files that Ray left. Raises InputError."""
+    """The results in a run's folder, in a file of rows, or in the folder of files that Ray left. Raises InputError.
+
+    A run's summary stands for its folder.
+    """
+    if given.name == SUMMARY and given.is_file():
+        given = given.parent
     if not given.is_dir() or holds_parts(given):
         if not given.exists():
             raise InputError(f"no file {printable(given)!r}; name a run's folder or its results")

@@ -164,6 +164,7 @@ def test_folders(ctxrel: RunCommand, write_log: WriteLog) -> None:
     found = json.loads(ctxrel("compare", "a", "b", "--json").stdout)["comparisons"][0]
     assert found["warnings"] == ["the inputs differ: other records, contexts or answers, or another order"]
     assert found["cost"] == {"before": 0, "after": 0}
+    assert json.loads(ctxrel("compare", "a/summary.json", "b", "--json").stdout)["comparisons"][0] == found
     summary = json.loads(Path("b/summary.json").read_text())
     Path("b/summary.json").write_text(
         json.dumps({**summary, "status": "interrupted", "cost": {**summary["cost"], "total": 0.5}})
