@@ -17,6 +17,7 @@ HEADINGS = {
     "What it judges": "무엇을 판정하는가",
     "What comes out": "결과물",
     "Around a run": "실행 전후에",
+    "Beyond one machine": "머신 한 대로 모자랄 때",
     "Logs": "로그",
     "Work on it": "개발하기",
 }
