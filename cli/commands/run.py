@@ -7,6 +7,7 @@ from typing import Any
 from ...evaluators.errors import GateNotMet
 from ...evaluators.judges.named import NAMED
 from ..console import ProgressKind, Reporter, duration, show_table, write_error
+from ..reports import figures
 from ..reports.files import ReportFiles
 from ..runs.engine import results_format
 from ..runs.folder import REPORT, outdated_report
@@ -127,7 +128,13 @@ def raise_broken(gates: Sequence[Mapping[str, Any]]) -> None:
 def show_ending(ending: Ending) -> None:
     """The final table, and where the results are."""
     rows = [
-        [name, _number(block["score"]), _interval(block["interval_95"]), f"{block['evaluated']:,}", _errors(block)]
+        [
+            name,
+            figures.number(block["score"]),
+            figures.interval(block["interval_95"]),
+            f"{block['evaluated']:,}",
+            figures.errors(block),
+        ]
         for name, block in ending.summary["evaluators"].items()
     ]
     columns = ["evaluator", "score", "95 % interval", "evaluated", "errors"]
@@ -151,15 +158,3 @@ def show_ending(ending: Ending) -> None:
         write_error(f"results: {ending.folder / ending.summary['results']}")
         if outdated_report(ending.folder, ending.summary["results"]):
             write_error(f"note: {ending.folder / REPORT} is of an earlier run; ctxrel report writes it anew")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _interval(value: tuple[float, float] | None) -> str:
-    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"
-
-
-def _errors(block: dict[str, Any]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in block["errors"].items()) or "none"

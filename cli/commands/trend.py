@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..console import show_table, write_json, write_out
+from ..reports import figures
 from . import options as opt
 
 EPILOG = "Example: ctxrel trend '*.ctxrel/summary.json'"
@@ -41,7 +42,8 @@ def _show(name: str, series: dict[str, Any]) -> None:
     band, nights = series["band"], series["nights"]
     rows = [
         [
-            night["started"][:16].replace("T", " "), _number(night["score"]), _interval(night["interval_95"]),
+            night["started"][:16].replace("T", " "),
+            figures.number(night["score"]), figures.interval(night["interval_95"]),
             f"{night['evaluated']:,}", line, _remark(night),
         ]
         for night, line in zip(nights, chart(series), strict=True)
@@ -63,11 +65,3 @@ def _remark(night: dict[str, Any]) -> str:
         changed = ["model" if key == "models" else key for key in night["changed"]]
         parts.append(f"other {' and '.join(dict.fromkeys(changed))}")
     return ", ".join(parts)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _interval(value: list[float] | None) -> str:
-    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"

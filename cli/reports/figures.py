@@ -1,4 +1,4 @@
-"""Figures of a comparison as people read them, in a terminal and in Markdown."""
+"""Figures of runs and comparisons as people read them, in a terminal and in Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +10,16 @@ COMPARED = ("evaluator", "joined", "before", "after", "difference", "95 % interv
 def number(value: float | None) -> str:
     """Three decimals."""
     return "-" if value is None else f"{value:.3f}"
+
+
+def interval(value: Sequence[float] | None) -> str:
+    """Its two ends."""
+    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"
+
+
+def errors(block: Mapping[str, Any]) -> str:
+    """An evaluator's errors by kind."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in block["errors"].items()) or "none"
 
 
 def p_value(value: float | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...evaluators.wording import counted
 from ..runs.opinions.telling import stability_lines
-from .figures import COMPARED, comparison_row, number
+from . import figures
 
 
 def markdown_summary(summary: Mapping[str, Any]) -> str:
@@ -22,10 +22,10 @@ def markdown_summary(summary: Mapping[str, Any]) -> str:
     rows = [
         [
             _cell(name),
-            number(block["score"]),
-            _interval(block["interval_95"]),
+            figures.number(block["score"]),
+            figures.interval(block["interval_95"]),
             f"{block['evaluated']:,}",
-            _errors(block),
+            figures.errors(block),
         ]
         for name, block in summary["evaluators"].items()
     ]
@@ -46,9 +46,11 @@ def markdown_comparison(baseline: str, found: Mapping[str, Any]) -> str:
     """A heading, notes, a table of the evaluators and one of errors and tokens; no text of a record is in it."""
     parts = [f"## ctxrel: {_cell(baseline)} → {_cell(found['name'])}", ""]
     blocks = found["evaluators"]
-    parts += _table(COMPARED, [[*map(_cell, comparison_row(name, block))] for name, block in blocks.items()])
+    parts += _table(
+        figures.COMPARED, [[*map(_cell, figures.comparison_row(name, block))] for name, block in blocks.items()]
+    )
     sides = [
-        [_cell(name), when, f"{side['rows']:,}", _errors(side), f"{side['tokens']:,}"]
+        [_cell(name), when, f"{side['rows']:,}", figures.errors(side), f"{side['tokens']:,}"]
         for name, block in blocks.items()
         for when, side in (("before", block["before"]), ("after", block["after"]))
     ]
@@ -68,11 +70,3 @@ def _cell(text: str) -> str:
     for sign in "\\`*_|<>[]":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())
-
-
-def _interval(value: Sequence[float] | None) -> str:
-    return "-" if value is None else f"{value[0]:.3f} to {value[1]:.3f}"
-
-
-def _errors(block: Mapping[str, Any]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in block["errors"].items()) or "none"

@@ -108,5 +108,5 @@ def make_results(plan: Plan) -> Results:
     """Where the rows of a plan go."""
     if plan.folder is None:
         return ResultsStream()
-    path = plan.folder / plan.options.format.file
+    path = plan.folder / plan.results
     return ResultsTable(path, plan.columns) if plan.columns else ResultsFile(path)

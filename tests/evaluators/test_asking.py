@@ -16,9 +16,9 @@ from ctxrel.evaluators.errors import (
     MemoryBusy,
     OutputError,
     RateLimited,
-    RunError,
 )
 from ctxrel.evaluators.judges.asking import Asker, Patience
+from ctxrel.evaluators.judges.inside import InsideJudge
 from ctxrel.evaluators.judges.limiter import Limiter, Limits
 from ctxrel.evaluators.prompt import Prompt, Request
 from ctxrel.evaluators.replies import Reply, Usage
@@ -28,15 +28,16 @@ REPLY = Reply(text="ok", finish_reason="stop", model="m", usage=Usage(1, 1, 0, 0
 QUICK = Patience(first_wait=0.001, longest_wait=0.002)
 
 
-class ScriptedJudge:
+class ScriptedJudge(InsideJudge):
     """Gives what the script says for each number of a request; an exception is raised."""
 
     model = description = "scripted"
     known = reached = False
 
     def __init__(self, script: Callable[[int], Reply | Exception], *, concurrency: int = 4, delay: float = 0) -> None:
+        super().__init__()
         self.concurrency = concurrency
-        self.opened = self.sent = self.in_flight = self.most = 0
+        self.opened = self.in_flight = self.most = 0
         self.enlarged: list[bool] = []
         self._script = script
         self._delay = delay
@@ -47,21 +48,9 @@ class ScriptedJudge:
     def parameters(self, prompt: Prompt) -> dict[str, object]:
         return prompt.parameters
 
-    def notices(self) -> list[str]:
-        return []
-
-    def wanted_wait(self) -> float:
-        return 0.0
-
-    async def explain(self, error: RunError) -> RunError:
-        return error
-
     async def open(self) -> None:
         self.opened += 1
         await asyncio.sleep(0.01)
-
-    async def close(self) -> None:
-        pass
 
     async def ask(self, request: Request, *, enlarged: bool = False) -> Reply:
         number = self.sent
